@@ -26,22 +26,14 @@ def main() -> None:
     from ledgerops.servers.jars import connector_jars
     from ledgerops.servers.java import SHORT_LIVED
 
-    builder = SparkSession.builder.master(master).appName(app)
-    for name, value in {
-        "spark.driver.memory": "640m",
-        "spark.executor.memory": "512m",
-        "spark.sql.shuffle.partitions": "1",
-        "spark.ui.port": "0",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.executor.extraJavaOptions": SHORT_LIVED,
-        "spark.jars": ",".join(map(str, connector_jars())) if broker != "-" else "",
-    }.items():
-        builder = builder.config(name, value)
-    spark = builder.getOrCreate()
+    jars = ",".join(map(str, connector_jars())) if broker != "-" else ""
+    conf = {"spark.driver.memory": "640m", "spark.executor.memory": "512m", "spark.sql.shuffle.partitions": "1"}
+    conf |= {"spark.ui.port": "0", "spark.ui.showConsoleProgress": "false", "spark.jars": jars}
+    conf["spark.executor.extraJavaOptions"] = SHORT_LIVED
+    spark = SparkSession.builder.master(master).appName(app).config(map=conf).getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
-    ledgerops.attach(
-        spark, port=int(port), host_interval=2.0, kafka_interval=2.0, kafka_servers=broker if broker != "-" else None
-    )
+    servers = broker if broker != "-" else None
+    ledgerops.attach(spark, port=int(port), host_interval=2.0, kafka_interval=2.0, kafka_servers=servers)
     spark.range(10).repartition(1).count()  # the first batch is to find the executor at work
     for query in queries:
         rows = spark.readStream.format("rate").option("rowsPerSecond", 10).load()
@@ -49,9 +41,8 @@ def main() -> None:
             kafka = spark.readStream.format("kafka").option("kafka.bootstrap.servers", broker).options(**PATIENT)
             rows = kafka.option("subscribe", "events").option("startingOffsets", "latest").load()
         writer = rows.writeStream.foreachBatch(sink(Path(folder, query))).queryName(query)
-        writer.option("checkpointLocation", str(Path(folder, "checkpoints", query))).trigger(
-            processingTime=f"{TRIGGER_SECONDS} seconds"
-        ).start()
+        writer = writer.option("checkpointLocation", str(Path(folder, "checkpoints", query)))
+        writer.trigger(processingTime=f"{TRIGGER_SECONDS} seconds").start()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     while True:  # its end is the operator's
         time.sleep(1)

@@ -1,11 +1,9 @@
 """A standalone Spark cluster of processes that do not see each other's files: each worker has a mount namespace of its
 own, with its work folder and its Python environment in a folder that is another one for everybody else."""
 
-import subprocess
 import sys
 import sysconfig
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import pyspark
@@ -14,7 +12,7 @@ import pytest
 from ledgerops.servers.java import java_home
 from ledgerops.servers.process import Process, free_port
 from tests.paths import ROOT
-from tests.programs import needed, without_settings
+from tests.programs import finished, needed, without_settings
 
 START_SECONDS = 180.0  # for what takes ten on an idle machine
 # ways to get a mount namespace: as root, and as an ordinary user where the kernel lets them be root in a namespace
@@ -36,9 +34,7 @@ def private_mounts(folder: Path) -> list[str]:
     reason = ""
     for options in NAMESPACES:
         command = [needed("unshare"), *options, "--propagation", "private"]
-        tried = subprocess.run(
-            [*command, "sh", "-c", MOUNT, "mount", str(folder)], capture_output=True, text=True, check=False
-        )
+        tried = finished(*command, "sh", "-c", MOUNT, "mount", folder)
         if tried.returncode == 0:
             return command
         reason = tried.stderr.strip()
@@ -54,12 +50,8 @@ class Cluster:
         self._unshare = private_mounts(self.private)
         self.master = f"spark://127.0.0.1:{free_port()}"
         self.python = self.private / "env/bin/python"  # of the executors; the driver has none there
-        self.env = without_settings(
-            SPARK_HOME=str(Path(pyspark.__file__).parent),
-            SPARK_LOCAL_IP="127.0.0.1",
-            JAVA_HOME=str(java_home()),
-            SPARK_DAEMON_MEMORY="256m",
-        )
+        home, own = Path(pyspark.__file__).parent, {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "256m"}
+        self.env = without_settings(SPARK_HOME=str(home), JAVA_HOME=str(java_home()), **own)
         self.processes: list[Process] = []
 
     def __enter__(self) -> Self:
@@ -78,10 +70,8 @@ class Cluster:
     def start_worker(self, name: str) -> Process:
         """A worker that has registered."""
         packages = f"{sysconfig.get_path('purelib')}\n{ROOT}"
-        arguments = [self.private, sys.executable, packages, self.master]
-        return self._start(
-            name, [*self._unshare, "sh", "-c", WORKER, "worker", *arguments], "Successfully registered with master"
-        )
+        arguments = ["sh", "-c", WORKER, "worker", self.private, sys.executable, packages, self.master]
+        return self._start(name, [*self._unshare, *arguments], "Successfully registered with master")
 
     def _start(self, name: str, command: list[str | Path], ready: str) -> Process:
         log = self.folder / f"{name}.log"
@@ -95,7 +85,5 @@ class Cluster:
         for process in reversed(self.processes):
             process.kill()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

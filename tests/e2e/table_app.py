@@ -21,24 +21,15 @@ DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
 }
-ICEBERG = {
-    "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
-    "spark.sql.catalog.lake.type": "hadoop",
-}
+LAKE = "spark.sql.catalog.lake"
+ICEBERG = {LAKE: "org.apache.iceberg.spark.SparkCatalog", f"{LAKE}.type": "hadoop"}
 
 
 def session(jars: str, conf: dict[str, str]) -> SparkSession:
     """A local Spark with a table format."""
-    builder = (
-        SparkSession.builder.master("local[2]")
-        .appName("tables")
-        .config("spark.jars", jars)
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.ui.port", "0")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config(map=conf)
-    )
-    return builder.getOrCreate()
+    usual = {"spark.jars": jars, "spark.sql.shuffle.partitions": "2", "spark.ui.port": "0"}
+    quiet = {"spark.ui.showConsoleProgress": "false"}
+    return SparkSession.builder.master("local[2]").appName("tables").config(map=usual | quiet | conf).getOrCreate()
 
 
 def count_questions() -> None:
@@ -56,11 +47,9 @@ def count_questions() -> None:
 
 def main(folder: Path, jars: str, seconds: float, form: str) -> None:
     iceberg = form == "iceberg"
-    spark = session(jars, ICEBERG | {"spark.sql.catalog.lake.warehouse": str(folder)} if iceberg else DELTA)
+    spark = session(jars, ICEBERG | {f"{LAKE}.warehouse": str(folder)} if iceberg else DELTA)
     spark.sparkContext.setLogLevel("ERROR")
-    bronze, silver = (
-        ("lake.db.bronze", "lake.db.silver") if iceberg else (str(folder / "bronze"), str(folder / "silver"))
-    )
+    bronze, silver = (f"lake.db.{name}" if iceberg else str(folder / name) for name in ("bronze", "silver"))
     if iceberg:
         for name in (bronze, silver):
             spark.sql(f"CREATE TABLE {name} (id BIGINT) USING iceberg")
@@ -73,12 +62,8 @@ def main(folder: Path, jars: str, seconds: float, form: str) -> None:
     watch = ledgerops.attach(spark, port=0, recording=str(folder / "recording"))
     limit = "streaming-max-files-per-micro-batch" if iceberg else "maxFilesPerTrigger"
     stream = spark.readStream.format(form).option(limit, "3").load(bronze)
-    writer = (
-        stream.writeStream.format(form)
-        .queryName("silver")
-        .option("checkpointLocation", str(folder / "checkpoint"))
-        .trigger(processingTime="1 second")
-    )
+    writer = stream.writeStream.format(form).option("checkpointLocation", str(folder / "checkpoint"))
+    writer = writer.queryName("silver").trigger(processingTime="1 second")
     query = writer.toTable(silver) if iceberg else writer.start(silver)
     ending = time.monotonic() + seconds
     number = 0

@@ -6,7 +6,6 @@ line of JSON; FOLDER/eventlog and FOLDER/recording have the rest. FOLDER/full is
 
 import json
 import re
-import subprocess
 import sys
 import threading
 import time
@@ -22,6 +21,7 @@ from pyspark.sql.streaming import StreamingQuery
 import ledgerops
 from ledgerops.drills.harness.delta_table import DeltaTable
 from tests.e2e.table_app import DELTA, session
+from tests.programs import python
 
 MAX_SECONDS = 240.0  # until a fault is named, on a busy machine
 HEALTHY_SECONDS = 50.0
@@ -81,8 +81,7 @@ class Lake:
         return {each["rule"] for query in queries if query["query"] == self.name for each in query["findings"]}
 
     def said(self) -> str:
-        command = [sys.executable, "-m", "ledgerops", "diagnose", "--from", self._url, "--query", self.name]
-        return subprocess.run(command, check=False, capture_output=True, text=True, timeout=120).stdout
+        return python("-m", "ledgerops", "diagnose", "--from", self._url, "--query", self.name, timeout=120).stdout
 
 
 def until(holds: Callable[[], object]) -> None:

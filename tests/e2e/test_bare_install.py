@@ -5,7 +5,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import py4j
 import pyspark
@@ -13,6 +12,8 @@ import pytest
 
 from ledgerops.cli import COMMANDS
 from tests.paths import RECORDED, ROOT
+from tests.programs import finished
+from tests.tables import cases
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
@@ -67,13 +68,12 @@ def bare(pip: list[str | Path], wheel: Path, tmp_path_factory: pytest.TempPathFa
 
 def run(bare: Path, *argv: str | Path) -> subprocess.CompletedProcess[str]:
     """The installed command, outside the checkout."""
-    return subprocess.run([bare / "ledgerops", *argv], capture_output=True, text=True, cwd=bare)
+    return finished(bare / "ledgerops", *argv, cwd=bare)
 
 
 def test_it_installs_little(bare):
     [packages] = bare.parent.glob("lib/python*/site-packages")
     files = [file for file in packages.rglob("*") if file.is_file() and file.suffix != ".pyc"]
-
     assert sum(file.stat().st_size for file in files) < MOST_MEGABYTES * 1_000_000
     assert not (packages / "ledgerops" / "drills").exists()
 
@@ -81,40 +81,27 @@ def test_it_installs_little(bare):
 @pytest.mark.parametrize("command", COMMANDS, ids=[command.name for command in COMMANDS])
 def test_every_command_prints_its_help(bare, command):
     done = run(bare, *command.name.split(), "--help")
-
     assert (done.returncode, done.stderr) == (0, "")
     assert f"usage: ledgerops {command.name}" in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("argv", "line"),
-    [
-        pytest.param(["jobs"], "ledgerops jobs: needs pyarrow; pip install 'ledgerops[ledger]'", id="ledger"),
-        pytest.param(["load", "default"], "ledgerops load: needs numpy; pip install 'ledgerops[load]'", id="load"),
-        pytest.param(["render"], "ledgerops render: needs PyYAML; pip install 'ledgerops[render]'", id="render"),
-        pytest.param(
-            ["completion", "bash"], "ledgerops completion: needs shtab; pip install 'ledgerops[cli]'", id="cli"
-        ),
-        pytest.param(
-            ["notify", "--send", "slack://x"],
-            "ledgerops notify: needs apprise; pip install 'ledgerops[notify]'",
-            id="notify",
-        ),
-        pytest.param(
-            ["drill", "--list"],
-            "ledgerops drill: needs a checkout of the repository; the installed package does not include drills",
-            id="a command of a checkout",
-        ),
-        pytest.param(
-            ["exec", "app.py"], "ledgerops: no pyspark in this environment; pip install pyspark", id="Spark itself"
-        ),
-    ],
+@cases(
+    "argv, line",
+    ("ledger", ["jobs"], "ledgerops jobs: needs pyarrow; pip install 'ledgerops[ledger]'"),
+    ("load", ["load", "default"], "ledgerops load: needs numpy; pip install 'ledgerops[load]'"),
+    ("render", ["render"], "ledgerops render: needs PyYAML; pip install 'ledgerops[render]'"),
+    ("cli", ["completion", "bash"], "ledgerops completion: needs shtab; pip install 'ledgerops[cli]'"),
+    ("notify", ["notify", "--send", "slack://x"], "ledgerops notify: needs apprise; pip install 'ledgerops[notify]'"),
+    (
+        "a command of a checkout",
+        ["drill", "--list"],
+        "ledgerops drill: needs a checkout of the repository; the installed package does not include drills",
+    ),
+    ("Spark itself", ["exec", "app.py"], "ledgerops: no pyspark in this environment; pip install pyspark"),
 )
 def test_a_command_whose_extra_is_missing_says_which(bare, argv, line):
     (bare / "app.py").touch()
-
     done = run(bare, *argv)
-
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"{line}\n")
 
 
@@ -132,23 +119,13 @@ def test_a_recording_is_diagnosed(bare, tmp_path):
     assert "input-overload" in done.stdout
 
 
-@pytest.mark.spark
 def test_an_application_with_spark_alone_is_watched(bare, tmp_path):
     for package in (pyspark, py4j):
-        (tmp_path / package.__name__).symlink_to(_folder(package))
+        (tmp_path / package.__name__).symlink_to(Path(package.__file__).parent)
     (tmp_path / "app.py").write_text(APPLICATION)
 
-    done = subprocess.run(
-        [bare / "python", tmp_path / "app.py"],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(tmp_path), "PYSPARK_PYTHON": str(bare / "python")},
-    )
+    environ = {**os.environ, "PYTHONPATH": str(tmp_path), "PYSPARK_PYTHON": str(bare / "python")}
+    done = finished(bare / "python", tmp_path / "app.py", env=environ)
 
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "batches bare"
-
-
-def _folder(package: ModuleType) -> Path:
-    assert package.__file__
-    return Path(package.__file__).parent

@@ -1,6 +1,5 @@
 """A broker for trying things out, which stays until it is stopped and keeps its data."""
 
-import os
 import re
 import select
 import signal
@@ -22,13 +21,8 @@ def broker(tmp_path):
     started = []
 
     def start(*argv):
-        process = subprocess.Popen(
-            [sys.executable, "-W", "ignore", "-m", "ledgerops", "broker", *argv],
-            cwd=tmp_path,
-            stdout=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
-        )
+        command = [sys.executable, "-u", "-W", "ignore", "-m", "ledgerops", "broker", *argv]
+        process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True)
         started.append(process)
         ready, _, _ = select.select([process.stdout], [], [], SLOW)
         assert ready, "the broker was not ready in time"

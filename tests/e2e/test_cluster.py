@@ -8,22 +8,18 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from datetime import datetime
-from pathlib import Path
 
 import pytest
 
 from ledgerops.servers.process import Process, free_port
 from tests.e2e.standalone import Cluster
 from tests.paths import ROOT
-from tests.programs import until
+from tests.programs import finished, until
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
-JOBS = [
-    "dedup_transactions",
-    "large_credits",
-    "masked_transactions",
-]  # with state, without it, and in Python on executors
+# with state, without it, and in Python on executors
+JOBS = ["dedup_transactions", "large_credits", "masked_transactions"]
 RECORDS = 20_000
 BATCHES = re.compile(r'^ledgerops_batches_total\{.*query="(\w+)".*\} (\S+)', re.MULTILINE)
 GONE = re.compile(r'^ledgerops_executor_active\{.*executor="(\d+)".*\} 0\.0$', re.MULTILINE)
@@ -36,11 +32,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         yield made
 
 
-def ledgerops(cluster: Cluster, *argv: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "ledgerops", *map(str, argv)],
-        capture_output=True, text=True, timeout=600, check=False, cwd=ROOT, env={**cluster.env, **variables},
-    )  # fmt: skip
+def ledgerops(cluster: Cluster, *argv: object) -> subprocess.CompletedProcess[str]:
+    return finished(sys.executable, "-m", "ledgerops", *argv, timeout=600, cwd=ROOT, env=cluster.env)
 
 
 def on_cluster(cluster: Cluster, kafka, topic_prefix: str) -> list[str]:
@@ -105,13 +98,9 @@ def test_a_worker_and_the_driver_die_in_mid_batch_and_no_row_is_lost_or_repeated
     )  # fmt: skip
     assert sent.returncode == 0, sent.stdout + sent.stderr
     command = [*on_cluster(cluster, kafka, prefix), "--out", str(tmp_path / "runs")]
-    driver = Process(
-        "the driver",
-        [sys.executable, "-m", "ledgerops", *command, "--port", str(port), "--max-rows-per-trigger", "500"],
-        tmp_path / "driver.log",
-        cwd=ROOT,
-        env={**cluster.env, "LEDGEROPS_HOST_INTERVAL": "2", "LEDGEROPS_APP": "cluster-test"},
-    )
+    slowly = [sys.executable, "-m", "ledgerops", *command, "--port", str(port), "--max-rows-per-trigger", "500"]
+    environ = {**cluster.env, "LEDGEROPS_HOST_INTERVAL": "2", "LEDGEROPS_APP": "cluster-test"}
+    driver = Process("the driver", slowly, tmp_path / "driver.log", cwd=ROOT, env=environ)
     try:
         driver.wait_until(lambda: len(found := batches(port)) == len(JOBS) and min(found.values()) >= 3, SLOW)
         before = batches(port)

@@ -2,13 +2,12 @@
 
 import json
 import os
-import subprocess
 import sys
 
 import pytest
 
 from tests.paths import ROOT
-from tests.programs import needed
+from tests.programs import finished, needed
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
@@ -17,13 +16,11 @@ def test_every_service_starts_by_its_command_is_well_and_rows_reach_postgres(ser
     for program in ("ip", "prometheus", "prometheus-alertmanager"):
         needed(program)
     command = [needed("unshare"), "--mount", "--net", "--propagation", "private"]
-    tried = subprocess.run([*command, "true"], capture_output=True, text=True, check=False)
+    tried = finished(*command, "true")
     if tried.returncode != 0 or os.geteuid() != 0:
         pytest.skip(f"no namespaces: {tried.stderr.strip() or 'not root'}")
-    done = subprocess.run(
-        [*command, sys.executable, "-m", "tests.e2e.compose_stack", tmp_path],
-        capture_output=True, text=True, timeout=800, check=False, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+    command += [sys.executable, "-m", "tests.e2e.compose_stack", tmp_path]
+    done = finished(*command, timeout=800, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)})
     assert done.returncode == 0, done.stderr[-3000:]
     found = json.loads(done.stdout.splitlines()[-1])
     print(found)

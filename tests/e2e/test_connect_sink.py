@@ -2,8 +2,6 @@
 
 import contextlib
 import json
-import os
-import subprocess
 import sys
 import urllib.request
 from pathlib import Path
@@ -13,7 +11,7 @@ import pytest
 
 from ledgerops.servers.process import Process, answers, free_port
 from tests.paths import ROOT
-from tests.programs import for_spark, until
+from tests.programs import busy_cores, for_spark, until
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
 SLOW = 300.0  # seconds for what takes ten on an idle machine
@@ -80,12 +78,9 @@ def shop(tmp_path_factory):
         found = Shop(f"http://127.0.0.1:{port}", folder)
         app.wait_until(lambda: answers(f"{found.url}/healthz"), SLOW)
         until(lambda: found.batches().keys() >= set(QUERIES), SLOW, "a batch of each query")
-        until(lambda: found.batches()["payments"] > HEALTHY_BATCHES, SLOW, "a healthy past")
-        until(lambda: found.batches()["refunds"] > HEALTHY_BATCHES, SLOW, "a healthy past")
-        for _ in range(2 * (os.cpu_count() or 1)):
-            busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
-            opened.callback(busy.wait)
-            opened.callback(busy.kill)
+        for query in ("payments", "refunds"):
+            until(lambda query=query: found.batches()[query] > HEALTHY_BATCHES, SLOW, "a healthy past")
+        opened.enter_context(busy_cores())
         yield found
 
 

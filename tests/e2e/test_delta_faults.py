@@ -2,13 +2,12 @@
 
 import json
 import re
-import subprocess
-import sys
 
 import pytest
 
 from ledgerops.servers import jars
-from tests.paths import ROOT
+from tests.programs import finished, python
+from tests.tables import cases
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1500)]
 FULL_BYTES = 1 << 20
@@ -20,21 +19,17 @@ def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("faults")
     full = made / "full"
     full.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={FULL_BYTES}", "tmpfs", str(full)], capture_output=True, check=False
-    )
-    if mounted.returncode != 0:
+    if finished("mount", "-t", "tmpfs", "-o", f"size={FULL_BYTES}", "tmpfs", full).returncode != 0:
         full.rmdir()
     yield made
     if full.is_dir():
-        subprocess.run(["umount", str(full)], check=False)
+        finished("umount", full)
 
 
 @pytest.fixture(scope="module")
 def live(folder, server_jars):
     """By fault, what `ledgerops diagnose` said while the query ran."""
-    command = [sys.executable, "-m", "tests.e2e.table_faults", str(folder), ",".join(map(str, jars.delta_jars()))]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1400, check=False)
+    done = python("-m", "tests.e2e.table_faults", folder, ",".join(map(str, jars.delta_jars())), timeout=1400)
     assert done.returncode == 0, done.stderr[-3000:]
     told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     return {each["fault"]: each["live"] for each in told}
@@ -42,44 +37,31 @@ def live(folder, server_jars):
 
 def later(folder, where, query):
     """What is said of a query afterwards, from the recording or the event log."""
-    command = [sys.executable, "-m", "ledgerops", "diagnose", "--from", str(folder / where), "--query", query]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False).stdout
+    return python("-m", "ledgerops", "diagnose", "--from", folder / where, "--query", query, timeout=120).stdout
 
 
-@pytest.mark.parametrize(
-    ("fault", "said", "first"),
-    [
-        pytest.param(
-            "schema",
-            "the schema of the source changed, and the query stopped to continue with the new one",
-            "start the query again with the same checkpoint",
-            id="a column is added to the source",
-        ),
-        pytest.param(
-            "conflict",
-            "another writer added rows to the table while the batch was being committed",
-            "start the query again with the same checkpoint",
-            id="another writer changes the table",
-        ),
-        pytest.param(
-            "vacuumed",
-            "a file that the source lists is gone, most often because of VACUUM or a rule of the object store",
-            "stop VACUUM, snapshot expiry and lifecycle rules on the source, and keep the checkpoint",
-            id="files are gone",
-        ),
-        pytest.param(
-            "full_parquet",
-            "a disk is full",
-            "free space on the disk that the exception names",
-            id="no space for Parquet files",
-        ),
-        pytest.param(
-            "full_delta",
-            "a disk is full",
-            "free space on the disk that the exception names",
-            id="no space for a Delta table",
-        ),
-    ],
+@cases(
+    "fault, said, first",
+    (
+        "a column is added to the source",
+        "schema",
+        "the schema of the source changed, and the query stopped to continue with the new one",
+        "start the query again with the same checkpoint",
+    ),
+    (
+        "another writer changes the table",
+        "conflict",
+        "another writer added rows to the table while the batch was being committed",
+        "start the query again with the same checkpoint",
+    ),
+    (
+        "files are gone",
+        "vacuumed",
+        "a file that the source lists is gone, most often because of VACUUM or a rule of the object store",
+        "stop VACUUM, snapshot expiry and lifecycle rules on the source, and keep the checkpoint",
+    ),
+    ("no space for Parquet files", "full_parquet", "a disk is full", "free space on the disk that the exception names"),
+    ("no space for a Delta table", "full_delta", "a disk is full", "free space on the disk that the exception names"),
 )
 def test_a_failure_is_named_live_and_from_the_recording_and_the_event_log(folder, live, fault, said, first):
     if fault.startswith("full") and not (folder / "full").is_dir():

@@ -1,8 +1,5 @@
 """`ledgerops exec` with a script that makes a session of its own."""
 
-import os
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
@@ -10,9 +7,8 @@ import pyspark
 import pytest
 
 import ledgerops
-from ledgerops.servers.java import java_home
 from ledgerops.servers.process import free_port
-from tests.agent.test_attach import python
+from tests.programs import finished, for_spark, python
 
 SCRIPT = """
 import sys, time, urllib.request
@@ -66,14 +62,8 @@ def test_the_launcher_takes_the_place_of_the_application_under_spark_submit(tmp_
     home = Path(pyspark.__file__).parent
     launcher = Path(ledgerops.__file__).parent / "__main__.py"
     options = ["--master", "local[1]", "--name", "billing", "--py-files", "lib.zip", "--conf", "spark.ui.enabled=false"]
-    done = subprocess.run(
-        [home / "bin/spark-submit", *options, launcher, "exec", "app.py", "--more"],
-        capture_output=True, text=True, check=False, cwd=tmp_path, timeout=300,
-        env={
-            **os.environ, "SPARK_HOME": str(home), "JAVA_HOME": str(java_home()), "PYSPARK_PYTHON": sys.executable,
-            "LEDGEROPS_PORT": "0", "SPARK_LOCAL_IP": "127.0.0.1",
-        },
-    )  # fmt: skip
+    command = [home / "bin/spark-submit", *options, launcher, "exec", "app.py", "--more"]
+    done = finished(*command, cwd=tmp_path, timeout=300, env=for_spark(SPARK_HOME=str(home), LEDGEROPS_PORT="0"))
 
     assert done.returncode == 0, done.stderr
     assert "name __main__ ['--more'] from the archive billing" in done.stdout

@@ -16,10 +16,9 @@ from docs.site.console import blocks, differs, labels
 from ledgerops.servers.process import free_port
 from tests.e2e.test_bare_install import pip, wheel  # noqa: F401  the fixtures
 from tests.paths import ROOT
-from tests.programs import until, without_settings
+from tests.programs import finished, until, without_settings
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
-
 PAGE = ROOT / "docs/first-steps.md"
 STEPS = [block for block in blocks() if block.kind == "first-steps"]
 PATIENCE = 180  # seconds for what takes half a minute on a machine of its own
@@ -42,14 +41,12 @@ class Reader:
 
     def __init__(self, folder, binaries):
         self.folder, self.port = folder, free_port()
-        self.env = without_settings()
-        self.env |= {
-            "PATH": f"{binaries}:{self.env['PATH']}",
-            "LEDGEROPS_PORT": str(self.port),
-            "PYSPARK_PYTHON": str(binaries / "python"),
-            "NO_COLOR": "1",
-        }
+        own = {"PATH": f"{binaries}:{os.environ['PATH']}", "PYSPARK_PYTHON": str(binaries / "python")}
+        self.env = without_settings(LEDGEROPS_PORT=str(self.port), NO_COLOR="1", **own)
         self.running = []
+
+    def begin(self, *command, **options):
+        self.running.append(subprocess.Popen(command, cwd=self.folder, start_new_session=True, **options))
 
     def types(self, command):
         """Runs a command; one that ends in `&` goes on, and what it has printed so far is returned by `printed`."""
@@ -57,19 +54,12 @@ class Reader:
         command = re.sub(r"^ledgerops diagnose$", f"\\g<0> --from http://127.0.0.1:{self.port}", command)
         command = re.sub(r"^ledgerops status", f"\\g<0> --url http://127.0.0.1:{self.port}", command)
         if not command.endswith("&"):
-            done = subprocess.run(
-                ["bash", "-c", command], cwd=self.folder, env=self.env, capture_output=True, text=True, timeout=PATIENCE
-            )
+            done = finished("bash", "-c", command, cwd=self.folder, env=self.env, timeout=PATIENCE)
             assert done.returncode in (0, 1), done.stderr
             return self.shown(done.stdout)
         log = self.folder / "background.log"
         with log.open("wb") as out, (self.folder / "errors.log").open("wb") as errors:
-            self.running.append(
-                subprocess.Popen(
-                    ["bash", "-c", f"exec {command.removesuffix('&')}"],
-                    cwd=self.folder, env=self.env, stdout=out, stderr=errors, start_new_session=True,
-                )
-            )  # fmt: skip
+            self.begin("bash", "-c", f"exec {command.removesuffix('&')}", env=self.env, stdout=out, stderr=errors)
         until(lambda: log.stat().st_size > 0, PATIENCE, "the first line of the application")
         return self.shown(log.read_text())
 
@@ -89,11 +79,7 @@ def reader(binaries, tmp_path):
         (tmp_path / file).write_text((ROOT / "docs/examples" / file).read_text().replace("8085", inbox))
     (tmp_path / "senders.txt").write_text(f"http://127.0.0.1:{inbox}/\n")
     reader = Reader(tmp_path, binaries)
-    reader.running.append(
-        subprocess.Popen(
-            [binaries / "python", "inbox.py"], cwd=tmp_path, stdout=subprocess.DEVNULL, start_new_session=True
-        )
-    )
+    reader.begin(binaries / "python", "inbox.py", stdout=subprocess.DEVNULL)
     yield reader
     reader.close()
 

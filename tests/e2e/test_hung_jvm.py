@@ -1,16 +1,12 @@
 """A JVM that hangs does not hold up the end of the observer."""
 
-import os
-import subprocess
-import sys
-
 import pytest
 
 from ledgerops.agent.attach import STOP_SECONDS
 from ledgerops.agent.sessions import REMOVE_SECONDS
-from tests.paths import ROOT
+from tests.programs import python
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.timeout(600)
 HUNG = """
 import os, signal, sys, threading, time
 import psutil
@@ -37,9 +33,7 @@ os._exit(0)
 
 
 def test_closing_a_watch_waits_for_a_jvm_that_hangs_no_longer_than_its_limits():
-    environ = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-c", HUNG]
-    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=300)
+    done = python("-c", HUNG, timeout=300)
 
     assert done.returncode == 0, done.stderr[-2000:]
     assert float(done.stdout) < REMOVE_SECONDS + STOP_SECONDS + 60.0, "the JVM answers again after 120 s"

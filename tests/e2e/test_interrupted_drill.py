@@ -4,20 +4,19 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 
 import psutil
 import pytest
 
 from tests.programs import until
+from tests.tables import cases
 
-pytestmark = [pytest.mark.spark]
+pytestmark = pytest.mark.spark
 SOON = 180.0  # seconds, on a machine that is busy with other tests
 
 
-@pytest.mark.parametrize(
-    ("number", "code"),
-    [pytest.param(signal.SIGTERM, 130, id="terminated"), pytest.param(signal.SIGKILL, -9, id="killed")],
-)
+@cases("number, code", ("terminated", signal.SIGTERM, 130), ("killed", signal.SIGKILL, -9))
 def test_an_ended_drill_takes_its_driver_with_it(tmp_path, number, code):
     command = [sys.executable, "-m", "ledgerops", "drill", "crash", "--out", str(tmp_path)]
     with (tmp_path / "log").open("wb") as log:
@@ -31,8 +30,6 @@ def test_an_ended_drill_takes_its_driver_with_it(tmp_path, number, code):
         assert process.wait(SOON) == code
         until(lambda: not any(each.is_running() for each in family), SOON, f"the end of {family}")
     finally:
-        try:
+        with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         process.wait()

@@ -59,7 +59,6 @@ def test_its_families_kinds_and_labels_are_those_of_the_catalogue(texts):
 
 def test_prometheus_own_linter_finds_nothing_in_its_page(texts):
     found = subprocess.run([needed("promtool"), "check", "metrics"], input=texts[-1], capture_output=True, text=True)
-
     assert (found.returncode, found.stdout + found.stderr) == (0, "")
 
 

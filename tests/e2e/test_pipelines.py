@@ -1,7 +1,6 @@
 """The pipeline of the guide, observed: each flow is a query with its name."""
 
 import re
-import subprocess
 import sys
 
 import pyspark
@@ -9,7 +8,7 @@ import pytest
 
 from ledgerops.model.recording import read
 from tests.paths import ROOT
-from tests.programs import for_spark
+from tests.programs import finished, for_spark
 
 pytestmark = [
     pytest.mark.spark,
@@ -29,14 +28,10 @@ def test_the_flows_of_a_pipeline_are_queries_with_their_names(tmp_path):
     for name, text in re.findall(r"```\w+\n# (\S+)\n(.+?)```", GUIDE, re.DOTALL):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text.replace("/data", str(tmp_path)))
-    environ = for_spark(
-        SPARK_REMOTE="local[2]", LEDGEROPS_PORT="0", LEDGEROPS_RECORDING=str(tmp_path / "recording"),
-        PYTHONPATH=str(ROOT),
-    )  # fmt: skip
-    done = subprocess.run(
-        [sys.executable, "-m", "ledgerops", "exec", cli.__file__, "run", "--spec", "spark-pipeline.yml"],
-        cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=240, check=False,
-    )  # fmt: skip
+    own = {"LEDGEROPS_PORT": "0", "LEDGEROPS_RECORDING": str(tmp_path / "recording")}
+    environ = for_spark(SPARK_REMOTE="local[2]", PYTHONPATH=str(ROOT), **own)
+    command = [sys.executable, "-m", "ledgerops", "exec", cli.__file__, "run", "--spec", "spark-pipeline.yml"]
+    done = finished(*command, cwd=tmp_path, env=environ)
     print(done.stdout[-2000:], done.stderr[-2000:])
     assert done.returncode == 0
     assert "ledgerops: attached" in done.stderr

@@ -7,38 +7,33 @@ import pyspark
 import pytest
 
 import ledgerops
+from ledgerops.common.kafka import reach
 from tests.agent.test_attach import value
 from tests.programs import until
+from tests.topics import make
 
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.timeout(300),
     pytest.mark.skipif(pyspark.__version__ < "4.1", reason="Spark 4.1 or later has this mode"),
 ]
-INTERVAL = "20 seconds"  # between two reports; by default five minutes
 
 
 def new_topics(kafka, partitions):
     """A new topic to read, and one to write."""
-    from confluent_kafka.admin import AdminClient, NewTopic
+    from confluent_kafka.admin import NewTopic
 
     names = [f"real-time-{kind}-{time.time_ns()}" for kind in ("in", "out")]
-    admin = AdminClient({"bootstrap.servers": kafka.servers})
-    for done in admin.create_topics([NewTopic(name, partitions, 1) for name in names]).values():
-        done.result()
+    make(reach(kafka.client), *(NewTopic(name, partitions, 1) for name in names))
     return names
 
 
-@pytest.fixture
-def topics(kafka):
-    return new_topics(kafka, partitions=2)
-
-
-def start(spark, kafka, topics, folder, name, interval=INTERVAL):
+def start(spark, kafka, topics, folder, interval="20 seconds"):
+    """A query that reports at this interval; by default it would be five minutes."""
     rows = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka.servers)
     rows = rows.option("subscribe", topics[0]).option("startingOffsets", "earliest").load().selectExpr("key", "value")
     writer = rows.writeStream.format("kafka").option("kafka.bootstrap.servers", kafka.servers)
-    writer = writer.option("topic", topics[1]).option("checkpointLocation", str(folder)).queryName(name)
+    writer = writer.option("topic", topics[1]).option("checkpointLocation", str(folder)).queryName("realtime")
     return writer.outputMode("update").trigger(realTime=interval).start()
 
 
@@ -55,9 +50,10 @@ def status(watch):
     return next(each for each in watch.status()["queries"] if each["query"] == "realtime")
 
 
-def test_a_real_time_query_is_seen_and_is_not_behind_between_its_reports(spark, kafka, topics, tmp_path):
+def test_a_real_time_query_is_seen_and_is_not_behind_between_its_reports(spark, kafka, tmp_path):
+    topics = new_topics(kafka, partitions=2)
     watch = ledgerops.attach(spark, port=0, kafka_servers=kafka.servers, kafka_interval=0.5)
-    query = start(spark, kafka, topics, tmp_path / "checkpoint", "realtime")
+    query = start(spark, kafka, topics, tmp_path / "checkpoint")
     try:
         produce(kafka, topics[0], 200)
         until(lambda: value(watch, "ledgerops_batches_total", query="realtime"), 120, "the first report")
@@ -71,19 +67,16 @@ def test_a_real_time_query_is_seen_and_is_not_behind_between_its_reports(spark, 
         until(lambda: value(watch, "ledgerops_batches_total", query="realtime") >= 2, 120, "the second report")
         text = urllib.request.urlopen(f"{watch.url}/metrics", timeout=60).read().decode()
         assert 'trigger="real_time 20s"' in text
-        print(
-            [line for line in text.splitlines() if line.startswith(("ledgerops_input_rows_total", "ledgerops_batches"))]
-        )
     finally:
         query.stop()
         watch.close()
 
 
 def test_tasks_without_a_core_are_named_while_the_first_batch_runs(spark, kafka, tmp_path):
-    topics, interval = new_topics(kafka, partitions=5), 30.0  # on two cores
+    topics = new_topics(kafka, partitions=5)  # on two cores
     watch = ledgerops.attach(spark, port=0)
     produce(kafka, topics[0], 50)
-    query = start(spark, kafka, topics, tmp_path / "checkpoint", "realtime", f"{interval:g} seconds")
+    query = start(spark, kafka, topics, tmp_path / "checkpoint", "30 seconds")
 
     def findings():
         return [each for query in watch.diagnose()["queries"] for each in query["findings"]]

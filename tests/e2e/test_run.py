@@ -21,11 +21,12 @@ from ledgerops.ledger.sources.kafka import TOPICS
 from ledgerops.servers.process import Guard
 from tests import topics
 from tests.programs import until, without_settings
+from tests.tables import cases
 
 SLOW = 600  # seconds for what takes ten on an idle machine: a build machine may run other things
-
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(3 * SLOW)]
 TWO_JOBS = ("large_credits", "daily_counts")
+STEADY = ("run", "large_credits", "--port", "0", "--no-view", "--trigger", "1s")
 
 
 class Ledgerops:
@@ -34,14 +35,8 @@ class Ledgerops:
     def __init__(self, folder, name, *argv, **variables):
         self._out, self._err = folder / f"{name}.out", folder / f"{name}.err"
         with self._out.open("w") as out, self._err.open("w") as err:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "ledgerops", *argv],
-                cwd=folder,
-                env=without_settings(**variables),
-                stdout=out,
-                stderr=err,
-                start_new_session=True,
-            )
+            begun, env = [sys.executable, "-m", "ledgerops", *argv], without_settings(**variables)
+            self.process = subprocess.Popen(begun, cwd=folder, env=env, stdout=out, stderr=err, start_new_session=True)
         self.guard = Guard(self.process.pid)
 
     @property
@@ -96,12 +91,7 @@ def queries(url):
 
 def committed(folder):
     """The newest batch that a checkpoint has committed, -1 before the first."""
-    commits = folder / "commits"
-    return (
-        max((int(each.name) for each in commits.iterdir() if each.name.isdigit()), default=-1)
-        if commits.exists()
-        else -1
-    )
+    return max((int(each.name) for each in folder.glob("commits/*") if each.name.isdigit()), default=-1)
 
 
 def test_two_jobs_run_are_served_and_end_after_the_duration(command, tmp_path):
@@ -133,40 +123,24 @@ if "python_streaming_source_runner" in " ".join(sys.orig_argv):
 """
 
 
-def test_a_source_whose_process_is_slow_to_import_starts(command, tmp_path):
+def test_every_job_of_the_default_runs_though_the_processes_of_its_sources_are_slow_to_import(command, tmp_path):
     (tmp_path / "slow").mkdir()
     (tmp_path / "slow" / "sitecustomize.py").write_text(SLOW_IMPORTS)
     path = os.pathsep.join([str(tmp_path / "slow"), os.environ.get("PYTHONPATH", "")])
-    run = command("run", "large_credits", "--port", "0", PYTHONPATH=path)
-    run.url()
-    until(lambda: committed(tmp_path / "runs" / "default" / "checkpoints" / "large_credits") >= 0, SLOW, "a batch")
+    run = command("run", "--port", "0", PYTHONPATH=path)
+    names, checkpoints = queries(run.url()), tmp_path / "runs" / "default" / "checkpoints"
+    until(lambda: all(committed(checkpoints / name) >= 1 for name in names), SLOW, "two batches of every job")
     run.process.send_signal(signal.SIGTERM)
 
     assert run.ended() == 0, run.err
-
-
-def test_beside_four_busy_loops_every_job_of_the_default_runs(command, tmp_path):
-    checkpoints = tmp_path / "runs" / "default" / "checkpoints"
-    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(4)]
-    try:
-        run = command("run", "--port", "0")
-        names = queries(run.url())
-        until(lambda: all(committed(checkpoints / name) >= 1 for name in names), SLOW, "two batches of every job")
-        run.process.send_signal(signal.SIGTERM)
-        assert run.ended() == 0, run.err
-    finally:
-        for loop in loops:
-            loop.kill()
-            loop.wait()
     assert len(names) == 3
     assert "failed" not in run.out + run.err
 
 
 def test_a_run_that_is_terminated_ends_in_order_and_goes_on_where_it_ended(command, tmp_path):
-    argv = ("run", "large_credits", "--port", "0", "--no-view", "--trigger", "1s")
     folder = tmp_path / "runs" / "default"
     checkpoint = folder / "checkpoints" / "large_credits"
-    first = command(*argv)
+    first = command(*STEADY)
     url = first.url()
     until(lambda: committed(checkpoint) >= 1, SLOW, "two batches")
     until(lambda: "ledgerops_batches_total" in fetch(f"{url}/metrics"), SLOW, "a batch on /metrics")
@@ -178,10 +152,10 @@ def test_a_run_that_is_terminated_ends_in_order_and_goes_on_where_it_ended(comma
     assert list((folder / "output" / "large_credits").glob("*.parquet"))
 
     note, done = (folder / "run.json").read_text(), committed(checkpoint)
-    second = command(*argv)
+    second = command(*STEADY)
     second.url()
     until(lambda: committed(checkpoint) > done, SLOW, "a batch after the restart")
-    other = command(*argv)
+    other = command(*STEADY)
 
     assert other.ended() == 2
     assert re.fullmatch(r"ledgerops: .*/runs/default is in use by process \d+; stop that run, or .*\n", other.err)
@@ -194,18 +168,15 @@ def test_a_run_that_is_terminated_ends_in_order_and_goes_on_where_it_ended(comma
     assert (folder / "run.json").read_text() == note
 
 
-@pytest.mark.parametrize(
-    ("number", "both", "reason"),
-    [
-        pytest.param(signal.SIGTERM, True, "terminated", id="terminated with its JVM"),
-        pytest.param(signal.SIGTERM, False, "Spark has ended", id="only the JVM is terminated"),
-        pytest.param(signal.SIGKILL, False, "Spark has ended", id="only the JVM is killed"),
-    ],
+@cases(
+    "number, both, reason",
+    ("terminated with its JVM", signal.SIGTERM, True, "terminated"),
+    ("only the JVM is terminated", signal.SIGTERM, False, "Spark has ended"),
+    ("only the JVM is killed", signal.SIGKILL, False, "Spark has ended"),
 )
 def test_a_run_whose_jvm_ends_says_so_and_goes_on_where_it_ended(command, tmp_path, number, both, reason):
-    argv = ("run", "large_credits", "--port", "0", "--no-view", "--trigger", "1s")
     checkpoint = tmp_path / "runs" / "default" / "checkpoints" / "large_credits"
-    first = command(*argv)
+    first = command(*STEADY)
     first.url()
     until(lambda: committed(checkpoint) >= 1, SLOW, "two batches")
     java = {"name": "java", "ppid": first.process.pid}
@@ -220,21 +191,9 @@ def test_a_run_whose_jvm_ends_says_so_and_goes_on_where_it_ended(command, tmp_pa
     assert re.findall("failed: (.*):", first.err) == ([] if both else ["Spark: its JVM has ended"])
 
     done = committed(checkpoint)
-    second = command(*argv)
+    second = command(*STEADY)
     second.url()
     until(lambda: committed(checkpoint) > done, SLOW, "a batch after the restart")
-
-
-def test_a_checkpoint_of_another_job_is_refused_and_left_alone(command, tmp_path):
-    checkpoints = tmp_path / "runs" / "default" / "checkpoints"
-    assert command("run", "large_credits", "--port", "0", "--no-view", "--duration", "1").ended() == 0
-    for name in ("{}", "{}.job.json"):
-        (checkpoints / name.format("large_credits")).rename(checkpoints / name.format("daily_counts"))
-    run = command("run", "daily_counts", "--port", "0", "--no-view", "--duration", "1")
-
-    assert run.ended() == 2, run.out
-    assert "is the checkpoint of job large_credits, not daily_counts" in run.err.splitlines()[-1]
-    assert (checkpoints / "daily_counts" / "offsets").is_dir()
 
 
 def test_a_replay_ends_by_itself_when_the_file_is_worked_off(command, tmp_path):
@@ -288,18 +247,11 @@ def bank(kafka):
 
 def paid(number, **changed):
     """Key and value of a large credit."""
-    fields = {
-        "transaction_id": f"T{number}",
-        "account_id": "A1",
-        "customer_id": f"C{number % 7}",
-        "event_time": f"2024-03-01T10:{number % 60:02}:00.5Z",
-        "type": "Credit",
-        "operation": None,
-        "amount": 50_000.25,
-        "balance": 1,
-    }
-    fields = {name: value for name, value in {**fields, **changed}.items() if value is not ...}
-    return fields.get("customer_id"), json.dumps(fields).encode()
+    at = f"2024-03-01T10:{number % 60:02}:00.5Z"
+    fields = {"transaction_id": f"T{number}", "account_id": "A1", "customer_id": f"C{number % 7}", "event_time": at}
+    fields |= {"type": "Credit", "operation": None, "amount": 50_000.25, "balance": 1, **changed}
+    given = {name: value for name, value in fields.items() if value is not ...}
+    return given.get("customer_id"), json.dumps(given).encode()
 
 
 POISON = {

@@ -1,11 +1,8 @@
 """A small storm of alerts for notify; the large one is `python -m tests.e2e.storm`."""
 
-import pytest
-
 from ledgerops.notify.service import DIAGNOSIS_SECONDS
 from tests.e2e.storm import ALERTS_OF_A_GROUP, storm
 
-pytestmark = pytest.mark.e2e
 ALERTS, KILLS = 1_000, 4
 BUSY_SECONDS = 60.0  # for what starts and answers slowly on a busy machine
 

@@ -1,7 +1,6 @@
 """The ledger on tables: bronze from Kafka, silver from bronze, gold from silver, with the driver killed twice."""
 
 import re
-import subprocess
 import sys
 import uuid
 from pathlib import Path
@@ -13,7 +12,7 @@ from ledgerops.ledger.sinks.delta_files import newest_version
 from ledgerops.ledger.sources.kafka import TOPICS
 from ledgerops.model.recording import read
 from ledgerops.servers.process import Process
-from tests.programs import without_settings
+from tests.programs import finished, without_settings
 from tests.topics import make
 
 SLOW = 600
@@ -33,10 +32,8 @@ def ledgerops(tmp_path):
     """Runs ledgerops to its end, without the variables of this machine."""
 
     def run(*argv):
-        command = [sys.executable, "-m", "ledgerops", *map(str, argv)]
-        return subprocess.run(
-            command, cwd=tmp_path, env=without_settings(), capture_output=True, text=True, timeout=SLOW, check=False
-        )
+        command = [sys.executable, "-m", "ledgerops", *argv]
+        return finished(*command, cwd=tmp_path, env=without_settings(), timeout=SLOW)
 
     return run
 
@@ -53,9 +50,8 @@ def test_no_row_is_lost_or_repeated_on_its_way_through_three_tables(kafka, ledge
     usual = ("run", *TABLES, "--source", "kafka", *source, "--sink", "delta", "--no-view", "--port", "0")
     slowly = (*usual, "--out", str(folder), "--trigger", "1s", "--max-rows-per-trigger", "2000")
     for number, batches in enumerate((2, 5)):
-        driver = Process(
-            "the driver", [sys.executable, "-m", "ledgerops", *slowly], tmp_path / f"driver-{number}.log", cwd=tmp_path
-        )
+        command = [sys.executable, "-m", "ledgerops", *slowly]
+        driver = Process("the driver", command, tmp_path / f"driver-{number}.log", cwd=tmp_path)
         try:
             driver.wait_until(lambda least=batches: newest_version(gold(folder)) >= least, SLOW)
         finally:
