@@ -13,62 +13,28 @@ PACKAGE = ROOT / "ledgerops"
 ROOMS = sorted(each.parent.name for each in PACKAGE.glob("*/__init__.py"))
 
 
-class Conventional(NamedTuple):
-    """A name (or a pattern of names) that needs no docstring in the files under `where`, of a class or at the top of
-    the module."""
-
-    where: str
-    name: str
-    in_class: bool
-    reason: str
-
-
-CONVENTIONAL = (
-    Conventional("cli/", "run", False, "executes the command; the module's docstring is the help of the command"),
-    Conventional("cli/", "add_arguments", False, "each argument has its help"),
-    Conventional("common/http.py", "redirect_request", True, "called by urllib; the class says why it follows nothing"),
-    *(
-        Conventional("common/http.py", name, True, "called by urllib for a request of this scheme")
-        for name in ("http_open", "https_open")
-    ),
-    *(
-        Conventional("common/http_handler.py", name, True, "called by http.server for a request of this method")
-        for name in ("do_GET", "do_HEAD", "do_POST")
-    ),
-    Conventional("servers/risk.py", "do_POST", True, "called by http.server; the module's docstring has the request"),
-    *(
-        Conventional("agent/listener.py", name, True, "a callback of Spark's StreamingQueryListener, named by it")
-        for name in ("onQueryStarted", "onQueryProgress", "onQueryIdle", "onQueryTerminated")
-    ),
-    *(
-        Conventional(f"agent/{file}.py", name, True, "a method of SparkStatus, which says what it returns")
-        for file, own in (("driver_status", "executions"), ("spark_rest", "tasks"))
-        for name in (own, "job", "stage", "metrics", "executors")
-    ),
-    Conventional("diagnosis/rules/", "check", False, "yields the findings of the rule; the runbook says which"),
-    Conventional("diagnosis/rules/", "ruled_out", False, "why the rule is not the cause, or None; as `Rule` says"),
-    *(
-        Conventional("ledger/jobs/", name, True, "a method of Spark's StatefulProcessor, named by it")
-        for name in ("init", "handleInputRows", "handleExpiredTimer")
-    ),
-    Conventional("ledger/jobs/operation_words.py", "eval", True, "a method of Spark's table functions, named by it"),
-    *(
-        Conventional(where, name, True, "a method of Spark's Python data sources, named by it")
-        for where, names in {
-            "ledger/sources/": (
-                *("name", "schema", "reader", "streamReader", "partitions", "initialOffset", "latestOffset"),
-                *("getDefaultReadLimit", "prepareForTriggerAvailableNow", "reportLatestOffset"),
-            ),
-            "drills/": ("name", "schema", "streamReader", "partitions", "read", "initialOffset", "latestOffset"),
-        }.items()
-        for name in names
-    ),
-    *(
-        Conventional("drills/scenarios/", name, False, "a step of the drill that it names, whose entry describes it")
-        for name in ("prepare_*", "start_*")
-    ),
-    Conventional("drills/applications/", "begin", False, "starts the query that the module's docstring describes"),
-)
+# where -> names (or patterns of names) that need no docstring there; with a dot those of methods
+CONVENTIONAL = {
+    "cli/": "run add_arguments",  # the docstring of the module is the help of the command; each argument has help
+    "common/http.py": ".redirect_request .http_open .https_open",  # called by urllib
+    "common/http_handler.py": ".do_GET .do_HEAD .do_POST",  # called by http.server for a request of this method
+    "servers/risk.py": ".do_POST",  # the same; the docstring of the module has the request
+    "agent/listener.py": ".onQueryStarted .onQueryProgress .onQueryIdle .onQueryTerminated",  # callbacks of Spark's
+    # methods of SparkStatus, which says what they return
+    "agent/driver_status.py": ".executions .job .stage .metrics .executors",
+    "agent/spark_rest.py": ".tasks .job .stage .metrics .executors",
+    # yields the findings of the rule; why the rule is not the cause, or None, as `Rule` says
+    "diagnosis/rules/": "check ruled_out",
+    "ledger/jobs/": ".init .handleInputRows .handleExpiredTimer",  # methods of Spark's StatefulProcessor
+    "ledger/jobs/operation_words.py": ".eval",  # a method of Spark's table functions
+    # methods of Spark's Python data sources
+    "ledger/sources/": ".name .schema .reader .streamReader .partitions .initialOffset .latestOffset "
+    ".getDefaultReadLimit .prepareForTriggerAvailableNow .reportLatestOffset",
+    "drills/": ".name .schema .streamReader .partitions .read .initialOffset .latestOffset",
+    "drills/scenarios/": "prepare_* start_*",  # a step of the drill that it names, whose entry describes it
+    "drills/applications/": "begin",  # starts the query that the docstring of the module describes
+}
+CONVENTIONS = [(where, name) for where, names in CONVENTIONAL.items() for name in names.split()]
 
 
 class Function(NamedTuple):
@@ -98,31 +64,26 @@ def undocumented(tree: ast.AST, file: str, owner: str | None = None) -> Iterator
 
 def all_undocumented() -> list[Function]:
     """Those of all rooms, in the order of their files."""
-    files = [file for room in ROOMS for file in sorted((PACKAGE / room).rglob("*.py"))]
-    return [
-        found
-        for file in files
-        for found in undocumented(ast.parse(file.read_text("utf-8")), file.relative_to(PACKAGE).as_posix())
-    ]
+    files = {file.relative_to(PACKAGE).as_posix(): file for room in ROOMS for file in (PACKAGE / room).rglob("*.py")}
+    trees = {name: ast.parse(files[name].read_text("utf-8")) for name in sorted(files)}
+    return [found for name, tree in trees.items() for found in undocumented(tree, name)]
 
 
-def covers(convention: Conventional, function: Function) -> bool:
+def covers(convention: tuple[str, str], function: Function) -> bool:
     """Whether the function may stay without a docstring by this convention."""
-    return (
-        function.file.startswith(convention.where)
-        and fnmatchcase(function.name, convention.name)
-        and (function.owner is not None) == convention.in_class
-    )
+    where, name = convention
+    own = f".{function.name}" if function.owner else function.name
+    return function.file.startswith(where) and fnmatchcase(own, name)
 
 
 def test_every_public_function_has_a_docstring() -> None:
-    offenders = [str(each) for each in all_undocumented() if not any(covers(one, each) for one in CONVENTIONAL)]
+    offenders = [str(each) for each in all_undocumented() if not any(covers(one, each) for one in CONVENTIONS)]
     assert not offenders, f"{len(offenders)} without a docstring:\n" + "\n".join(offenders)
 
 
 def test_every_conventional_name_is_still_needed() -> None:
     found = all_undocumented()
-    unused = [f"{one.where} {one.name}" for one in CONVENTIONAL if not any(covers(one, each) for each in found)]
+    unused = [" ".join(one) for one in CONVENTIONS if not any(covers(one, each) for each in found)]
     assert not unused, f"no function is without a docstring by these: {unused}"
 
 
@@ -173,4 +134,4 @@ def test_documented_private_and_inner_functions_are_silent(source: str) -> None:
     ids=str,
 )
 def test_a_conventional_name_covers_no_other_place(function: Function) -> None:
-    assert not any(covers(one, function) for one in CONVENTIONAL)
+    assert not any(covers(one, function) for one in CONVENTIONS)
