@@ -35,14 +35,12 @@ def checkout(tmp_path):
 def test_each_part_runs_in_any_case_and_one_that_fails_fails_the_run(checkout, failing, code, told):
     environ = {**os.environ, "PATH": f"{checkout / 'bin'}:{os.environ['PATH']}", "FAILING": failing}
     done = subprocess.run([checkout / ".ci" / "run"], env=environ, capture_output=True, text=True, check=False)
-
     assert (done.returncode, done.stderr) == (code, told)
     assert (checkout / "made").read_text().split() == [".venv/ready", *PARTS]
 
 
 def test_each_part_is_a_target_of_the_makefile():
     done = subprocess.run(["make", "--dry-run", *PARTS], cwd=ROOT, capture_output=True, text=True, check=False)
-
     assert done.returncode == 0, done.stderr
     assert "ruff check" in done.stdout and "mypy" in done.stdout and "mkdocs build --strict" in done.stdout
 
@@ -50,5 +48,4 @@ def test_each_part_is_a_target_of_the_makefile():
 def test_github_runs_the_same_script():
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text("utf-8"))
     [job] = workflow["jobs"].values()
-
     assert [step["run"] for step in job["steps"] if "run" in step] == [".ci/run"]

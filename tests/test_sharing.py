@@ -58,7 +58,6 @@ def share(tmp_path, monkeypatch):
 
 def test_processes_with_servers_begin_with_the_modules_that_need_them_and_the_other_at_the_end(share):
     one, two, helping = share([*HEAVY, *LIGHT])
-
     assert {one[0], two[0]} == set(HEAVY[:2])
     assert helping[0] == LIGHT[-1]
     assert not set(helping) & set(HEAVY)
@@ -66,14 +65,12 @@ def test_processes_with_servers_begin_with_the_modules_that_need_them_and_the_ot
 
 def test_the_process_without_servers_ends_when_only_modules_with_servers_are_left(share):
     one, two, helping = share([*HEAVY, LIGHT[0]])
-
     assert helping == [LIGHT[0]]
     assert {*one, *two} == set(HEAVY)
 
 
 def test_without_such_modules_all_processes_share(share):
     one, two, helping = share(LIGHT)
-
     assert sorted([*one, *two, *helping]) == LIGHT
     assert one and two and helping
 
@@ -81,5 +78,4 @@ def test_without_such_modules_all_processes_share(share):
 def test_a_process_that_nobody_asks_tells_nothing(tmp_path):
     sharing.answer(SimpleNamespace(), HEAVY)
     sharing.answer(SimpleNamespace(workerinput={}), HEAVY)
-
     assert list(tmp_path.iterdir()) == []

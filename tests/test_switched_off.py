@@ -49,7 +49,6 @@ def test_a_variable_switches_everything_off(monkeypatch):
 def test_so_does_the_file(elsewhere):
     (elsewhere / "ledgerops.toml").write_text("enabled = false\n")
     rows = Rows()
-
     assert ledgerops.attach(Session()).error == "switched off by the setting enabled"
     assert all(each is rows for each in passed(rows))
 
