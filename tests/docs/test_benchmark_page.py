@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import subprocess
 import sys
 
 from docs.site.console import blocks
@@ -11,6 +10,7 @@ from ledgerops.drills.benchmark.export import export
 from ledgerops.drills.benchmark.splits import splits
 from tests.drills.benchmark.dataset import QUIET, SINK, T0, drill
 from tests.paths import ROOT
+from tests.programs import finished
 
 PAGE = (ROOT / "docs/benchmark.md").read_text("utf-8")
 
@@ -24,16 +24,11 @@ def test_the_tool_of_the_page_is_scored(tmp_path):
     drill(tmp_path / "runs", QUIET, {}, [scrape(10, 9.0)])  # it has no trigger interval
     export(tmp_path / "set", [tmp_path / "runs"])
     [tool] = re.findall(r"```python\n# watch\.py\n(.*?)```", PAGE, re.DOTALL)
-    words = [sys.executable, "-c", tool, str(tmp_path / "set")]
-    answers = subprocess.run(words, capture_output=True, text=True, check=True).stdout
-    (tmp_path / "answers.jsonl").write_text(answers)
+    answers = tmp_path / "answers.jsonl"
+    answers.write_text(finished(sys.executable, "-c", tool, tmp_path / "set").stdout)
 
-    words = [
-        sys.executable, "-I", tmp_path / "set" / "score.py", tmp_path / "set", tmp_path / "answers.jsonl", "--json",
-    ]  # fmt: skip
-    found = json.loads(subprocess.run(words, capture_output=True, text=True, check=True, cwd=tmp_path).stdout)[
-        "figures"
-    ]["all"]
+    command = [sys.executable, "-I", tmp_path / "set" / "score.py", tmp_path / "set", answers, "--json"]
+    found = json.loads(finished(*command, cwd=tmp_path).stdout)["figures"]["all"]
     shares = {name: found[name]["share"] for name in ("recall", "AC@1", "AC@3", "silent")}
     assert shares == {"recall": 1.0, "AC@1": 0.0, "AC@3": 1.0, "silent": 1.0}
     assert found["time"] == 5.0
@@ -47,15 +42,12 @@ def command(start):
 
 def bash(words, folder, **environment):
     path = f"{folder}:{os.environ['PATH']}"
-    return subprocess.run(
-        ["bash", "-c", words], cwd=folder, env={**os.environ, "PATH": path, **environment}, check=False
-    )
+    return finished("bash", "-c", words, cwd=folder, env={**os.environ, "PATH": path, **environment})
 
 
 def test_the_seeds_of_the_page_that_are_held_back_are_taken(tmp_path):
     for _ in range(2):
         assert bash(command("python3 -c"), tmp_path).returncode == 0
-
     assert len(splits(held_back=tmp_path / "held-back.txt").salts) == 2
 
 
@@ -65,7 +57,6 @@ def test_the_loop_of_the_page_draws_what_is_not_complete_and_ends_when_it_is_sto
     drill.write_text('mkdir -p "runs/dataset/seed-$3"; echo "$3" >> drawn; [ "$3" != "$SEED" ] || exit "$CODE"\n')
     drill.chmod(0o755)
     loop, drawn = f"{command('mkdir -p runs/dataset')}; {command('for seed in')}", tmp_path / "drawn"
-    seeds = [*range(20, 29), 5550123]
 
     def run(seed, code):
         drawn.write_text("")
@@ -73,7 +64,7 @@ def test_the_loop_of_the_page_draws_what_is_not_complete_and_ends_when_it_is_sto
         return [int(line) for line in drawn.read_text().split()]
 
     assert run(21, 130) == [20, 21], "stopped"
-    assert run(22, 2) == seeds[1:], "one of its drills could not be run"
+    assert run(22, 2) == [*range(21, 29), 5550123], "one of its drills could not be run"
     assert run(22, 1) == [22], "a miss is a result"
     assert run(22, 0) == []
 

@@ -2,15 +2,17 @@
 
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from docs.site.console import blocks, differs, form
+from ledgerops.servers.kafka import Kafka
 from tests.paths import ROOT
-from tests.programs import without_settings
+from tests.postgres import Postgres
+from tests.programs import finished, without_settings
+from tests.tables import cases
 
 BLOCKS = blocks()
 KINDS = ("checkout", "folder", "kafka", "kafka and postgres", "first-steps", "not run")
@@ -26,10 +28,8 @@ def run(command, folder, servers=()):
     for shown, real in servers:
         command = command.replace(shown, real)
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    return subprocess.run(
-        ["bash", "-c", command], capture_output=True, text=True, cwd=folder, timeout=SECONDS,
-        env=without_settings(PATH=path, NO_COLOR="1", COLUMNS="200"),
-    )  # fmt: skip
+    environ = without_settings(PATH=path, NO_COLOR="1", COLUMNS="200")
+    return finished("bash", "-c", command, cwd=folder, timeout=SECONDS, env=environ)
 
 
 def check(block, folder, servers=()):
@@ -85,8 +85,6 @@ def test_a_block_prints_with_both_servers_what_it_shows(block, own_broker, own_d
 @pytest.fixture(scope="module")
 def own_database(tmp_path_factory):
     """A database whose tables have the ledger's own names."""
-    from tests.postgres import Postgres
-
     with Postgres(tmp_path_factory.mktemp("postgres")) as server:
         yield server.url
 
@@ -94,43 +92,35 @@ def own_database(tmp_path_factory):
 @pytest.fixture
 def own_broker(server_jars, tmp_path):
     """A broker whose topics have the ledger's own names: the shared one may have them from another test."""
-    from ledgerops.servers.kafka import Kafka
-
     with Kafka(tmp_path / "kafka") as broker:
         yield broker.client.servers
 
 
-@pytest.mark.parametrize(
-    ("shown", "printed"),
-    [
-        pytest.param(["a 1.5 s of 2.0 s"], ["a 14 s of 5.0 s"], id="other numbers"),
-        pytest.param(["..."], ["whatever"], id="any lines"),
-        pytest.param(["first", "...", "last"], ["first", "between", "last"], id="a gap"),
-        pytest.param(["not slow: ... and 3 more"], ["not slow: it is quick; and 12 more"], id="a gap within a line"),
-        pytest.param(["orders  pressured  health 61"], ["orders  falling behind health 7"], id="another status"),
-        pytest.param([], ["whatever"], id="no output is shown"),
-    ],
+@cases(
+    "shown, printed",
+    ("other numbers", ["a 1.5 s of 2.0 s"], ["a 14 s of 5.0 s"]),
+    ("any lines", ["..."], ["whatever"]),
+    ("a gap", ["first", "...", "last"], ["first", "between", "last"]),
+    ("a gap within a line", ["not slow: ... and 3 more"], ["not slow: it is quick; and 12 more"]),
+    ("another status", ["orders  pressured  health 61"], ["orders  falling behind health 7"]),
+    ("no output is shown", [], ["whatever"]),
 )
 def test_the_same_form(shown, printed):
     assert differs(shown, printed) is None
 
 
-@pytest.mark.parametrize(
-    ("shown", "printed"),
-    [
-        pytest.param(["batch 1.5 s"], ["duration 1.5 s"], id="another word"),
-        pytest.param(["one"], ["one", "two"], id="more than is shown"),
-        pytest.param(["one", "two"], ["one"], id="less than is shown"),
-        pytest.param(["first", "...", "last"], ["last", "first"], id="another order"),
-        pytest.param(["one", "three"], ["one", "two", "three"], id="a gap that is not shown"),
-    ],
+@cases(
+    "shown, printed",
+    ("another word", ["batch 1.5 s"], ["duration 1.5 s"]),
+    ("more than is shown", ["one"], ["one", "two"]),
+    ("less than is shown", ["one", "two"], ["one"]),
+    ("another order", ["first", "...", "last"], ["last", "first"]),
+    ("a gap that is not shown", ["one", "three"], ["one", "two", "three"]),
 )
 def test_another_form(shown, printed):
     assert differs(shown, printed) is not None
 
 
 def test_values_are_not_part_of_the_form():
-    assert (
-        form("  2026-11-21 18:47:18 UTC: key 789087abc47c has 80% of 1,200 rows ▆▇▇")
-        == "# UTC: key H has # of # rows B"
-    )
+    told = form("  2026-11-21 18:47:18 UTC: key 789087abc47c has 80% of 1,200 rows ▆▇▇")
+    assert told == "# UTC: key H has # of # rows B"

@@ -9,7 +9,6 @@ def test_the_picture_is_up_to_date():
 
 def test_the_picture_loads_nothing():
     text = PICTURE.read_text("utf-8")
-
     assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
 
 

@@ -21,14 +21,12 @@ def figures(page, pattern):
 def test_what_observing_costs_is_what_was_measured(page):
     measured = r"takes ([\d.]+) to ([\d.]+) % of a bare run's CPU, ([\d.]+) ms in the listener for each event"
     least, most, callback = map(float, figures("docs/performance.md", measured))
-
     assert f"{least:.1f} to {most:.1f} % of the CPU of a bare run" in words(page)
     assert f"{callback:.1f} ms" in words(page)
 
 
 def test_the_memory_that_observing_takes_is_what_was_measured():
     [memory] = figures("docs/performance.md", r"and (\d+ MiB) in the Python driver")
-
     assert f"and {memory} in the driver" in words("README.md")
 
 

@@ -32,6 +32,5 @@ def test_the_citation_is_of_this_version():
 
 def test_every_link_of_the_package_is_of_the_repository():
     urls = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["urls"]
-
     assert {"Homepage", "Documentation", "Changelog", "Issues"} == set(urls)
     assert all(url.startswith(urls["Homepage"]) for url in urls.values())

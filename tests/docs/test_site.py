@@ -36,7 +36,6 @@ def links(page):
 
 def test_decisions_are_numbered_without_a_gap_or_a_second_of_a_number():
     files = sorted((DOCS / "decisions").glob("[0-9]*.md"))
-
     assert [file.name[:3] for file in files] == [f"{number:03}" for number in range(1, len(files) + 1)]
     titles = {file.name: file.read_text("utf-8").partition("\n")[0] for file in files}
     assert {name: title for name, title in titles.items() if not title.startswith(f"# {int(name[:3])}. ")} == {}
@@ -44,25 +43,21 @@ def test_decisions_are_numbered_without_a_gap_or_a_second_of_a_number():
 
 def test_every_page_is_in_the_navigation():
     written = {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")}
-
     assert sorted(page for page in written - set(TARGETS) if posixpath.dirname(page) not in FOLDERS) == []
 
 
 def test_the_navigation_names_pages_that_exist():
     missing = {page for page in TARGETS if not page.endswith("/*") and not (DOCS / page).is_file()}
-
     assert missing == ADDED
 
 
 def test_the_menu_of_problems_has_every_page():
     written = {f"problems/{page.name}" for page in (DOCS / "problems").glob("*.md")}
-
     assert sorted(problem.page for problem in problems.listed()) == sorted(written - {problems.INDEX})
 
 
 def test_the_old_addresses_of_rules_and_runbooks_lead_to_pages_that_exist():
     moved = problems.moved()
-
     assert {f"rules/{rule.slug}" for rule in RULES} | {f"runbooks/{alert.name}" for alert in ALERTS} <= set(moved)
     assert [new for new in moved.values() if not (DOCS / f"{new}.md").is_file() and new != "problems"] == []
 
@@ -75,7 +70,6 @@ def sections(page):
 
 def test_the_readme_which_is_not_on_the_site_links_to_sections_that_exist():
     named = [link.split("#") for link in links(ROOT / "README.md") if "#" in link]
-
     assert len(named) > 5
     assert [(page, anchor) for page, anchor in named if anchor not in sections(ROOT / page)] == []
 

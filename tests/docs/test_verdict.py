@@ -32,5 +32,4 @@ def test_each_part_is_described_in_one_sentence():
 def test_no_two_causes_own_a_part_at_the_same_time():
     for has_past in (True, False):
         owned = [part for cause in CAUSES for part in (*cause.parts, *(cause.grown if has_past else cause.born))]
-
         assert len(owned) == len(set(owned))

@@ -6,6 +6,7 @@ import pytest
 import urllib3
 
 from ledgerops.servers.risk import MAX_TRANSACTIONS, Behaviour, NotScorable, RiskService, ScoreServer, score
+from tests.tables import cases
 
 NOTHING = json.dumps({"transactions": []})
 
@@ -20,29 +21,25 @@ def post(url, body=NOTHING, path="/scores"):
     return urllib3.request("POST", f"{url}{path}", body=body, retries=False, timeout=60.0)
 
 
-@pytest.mark.parametrize(
-    ("transaction", "rest"),
-    [
-        pytest.param({"type": "Credit", "amount": "0"}, 0.0, id="a credit of nothing"),
-        pytest.param({"type": "Debit", "amount": "50000.00"}, 0.35, id="a debit"),
-        pytest.param({"type": None, "amount": -50000}, 0.15, id="no type, an amount below zero"),
-        pytest.param({"type": "Credit", "amount": 1e9}, 0.3, id="more than counts"),
-    ],
+@cases(
+    "transaction, rest",
+    ("a credit of nothing", {"type": "Credit", "amount": "0"}, 0.0),
+    ("a debit", {"type": "Debit", "amount": "50000.00"}, 0.35),
+    ("no type, an amount below zero", {"type": None, "amount": -50000}, 0.15),
+    ("more than counts", {"type": "Credit", "amount": 1e9}, 0.3),
 )
 def test_the_score_is_a_function_of_the_transaction(transaction, rest):
     assert score({"transaction_id": "T1", **transaction}) == round(zlib.crc32(b"T1") / 2**33 + rest, 4)
 
 
-@pytest.mark.parametrize(
-    ("transaction", "reason"),
-    [
-        pytest.param({"amount": "1"}, "no transaction_id", id="no id"),
-        pytest.param({"transaction_id": 5, "amount": "1"}, "no transaction_id", id="an id that is no text"),
-        pytest.param({"transaction_id": "T1"}, "no amount", id="no amount"),
-        pytest.param({"transaction_id": "T1", "amount": "much"}, "amount is not a number", id="words"),
-        pytest.param({"transaction_id": "T1", "amount": [1]}, "amount is not a number", id="a list"),
-        pytest.param({"transaction_id": "T1", "amount": "NaN"}, "amount is not a number", id="no number by its name"),
-    ],
+@cases(
+    "transaction, reason",
+    ("no id", {"amount": "1"}, "no transaction_id"),
+    ("an id that is no text", {"transaction_id": 5, "amount": "1"}, "no transaction_id"),
+    ("no amount", {"transaction_id": "T1"}, "no amount"),
+    ("words", {"transaction_id": "T1", "amount": "much"}, "amount is not a number"),
+    ("a list", {"transaction_id": "T1", "amount": [1]}, "amount is not a number"),
+    ("no number by its name", {"transaction_id": "T1", "amount": "NaN"}, "amount is not a number"),
 )
 def test_a_transaction_without_what_it_takes_is_refused(transaction, reason):
     with pytest.raises(NotScorable, match=f"^{reason}$"):
@@ -56,15 +53,13 @@ def test_many_are_scored_by_post_and_a_bad_one_spoils_only_itself(risk):
     assert answer.json() == {"scores": [one, {"transaction_id": "T2", "error": "no amount"}, one]}
 
 
-@pytest.mark.parametrize(
-    ("body", "status"),
-    [
-        pytest.param("{", 400, id="not JSON"),
-        pytest.param("[]", 400, id="not an object"),
-        pytest.param('{"transactions": [1]}', 400, id="not transactions"),
-        pytest.param(json.dumps({"transactions": [{}] * (MAX_TRANSACTIONS + 1)}), 413, id="too many"),
-        pytest.param(json.dumps({"transactions": [{}] * MAX_TRANSACTIONS}), 200, id="just not too many"),
-    ],
+@cases(
+    "body, status",
+    ("not JSON", "{", 400),
+    ("not an object", "[]", 400),
+    ("not transactions", '{"transactions": [1]}', 400),
+    ("too many", json.dumps({"transactions": [{}] * (MAX_TRANSACTIONS + 1)}), 413),
+    ("just not too many", json.dumps({"transactions": [{}] * MAX_TRANSACTIONS}), 200),
 )
 def test_a_bad_question_gets_a_status_and_the_service_lives_on(risk, body, status):
     assert post(risk.url, body).status == status
