@@ -18,6 +18,7 @@ from ledgerops.ledger.plan.record_stream import PlanStream, chunks
 from ledgerops.ledger.plan.sections import Duplicates, Future, Keys, Late, Poison
 from ledgerops.ledger.plan.summary import Summary
 from tests.refusals import refusal_of
+from tests.tables import cases
 
 ONE = "phases: [{shape: constant, rate: 10}]\n"
 TEXT = """
@@ -71,31 +72,22 @@ def test_a_change_says_what_holds_meanwhile_and_takes_numbers_from_the_plan():
 
 
 # what follows the only phase -> what is said of it
-REFUSED = {
-    "no beginning": ("changes: [{to: 5, keys: {}}]", "2: changes[0]: the key from is missing"),
-    "no length": (
-        "changes:\n  - {from: 9, to: 9s, keys: {}}", "3: changes[0].to: expected a time after from (9 s), got 9 s",
-    ),
-    "nothing changes": (
-        "changes:\n  - {from: 9, to: 10}",
-        "3: changes[0]: expected at least one of keys, partitions, disorder, duplicates, poison",
-    ),
-    "two at once": (
-        "changes:\n  - {from: 9, keys: {}}\n  - {from: 1, to: 9, keys: {}}\n  - {from: 8, to: 10, keys: {}}",
-        "5: changes[2].keys: changes[0] changes keys in the same seconds",
-    ),
-    "a section that cannot change": (
-        "changes:\n  - {from: 9, amounts: {}}",
-        "3: changes[0].amounts: unknown key; known here: from, to, keys, partitions, disorder, duplicates, poison",
-    ),
-    "a partition that the plan lacks": (
-        "partitions: {count: 3}\nchanges:\n  - {from: 9, partitions: {pinned: {partition: 3, share: 1}}}",
-        "4: changes[0].partitions.pinned.partition: expected a whole number from 0 to 2, got 3",
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("text", "message"), REFUSED.values(), ids=REFUSED)
+@cases(
+    "text, message",
+    ("no beginning", "changes: [{to: 5, keys: {}}]", "2: changes[0]: the key from is missing"),
+    ("no length", "changes:\n  - {from: 9, to: 9s, keys: {}}",
+     "3: changes[0].to: expected a time after from (9 s), got 9 s"),
+    ("nothing changes", "changes:\n  - {from: 9, to: 10}",
+     "3: changes[0]: expected at least one of keys, partitions, disorder, duplicates, poison"),
+    ("two at once",
+     "changes:\n  - {from: 9, keys: {}}\n  - {from: 1, to: 9, keys: {}}\n  - {from: 8, to: 10, keys: {}}",
+     "5: changes[2].keys: changes[0] changes keys in the same seconds"),
+    ("a section that cannot change", "changes:\n  - {from: 9, amounts: {}}",
+     "3: changes[0].amounts: unknown key; known here: from, to, keys, partitions, disorder, duplicates, poison"),
+    ("a partition that the plan lacks",
+     "partitions: {count: 3}\nchanges:\n  - {from: 9, partitions: {pinned: {partition: 3, share: 1}}}",
+     "4: changes[0].partitions.pinned.partition: expected a whole number from 0 to 2, got 3"),
+)  # fmt: skip
 def test_a_bad_change_is_refused_in_one_line(text, message):
     assert refusal_of(parse_plan, ONE + text) == f"plan.yaml:{message}"
 
@@ -115,17 +107,6 @@ def test_a_bad_change_is_refused_in_one_line(text, message):
 )
 def test_the_digest_tells_what_a_plan_says_more(with_it, without):
     assert parse_plan(ONE + with_it).digest != parse_plan(ONE + without).digest
-
-
-def test_the_stream_ends_where_its_last_phase_is_silent():
-    assert STREAM.total == STREAM.due(10_000) == TOTAL
-    assert np.isfinite(DUE).all() and np.isinf(STREAM.due_time(np.array([TOTAL])))[0]
-    assert sum(len(rows.numbers) for _, rows in chunks(STREAM, None)) == TOTAL
-
-
-def test_in_a_silent_phase_nothing_is_due():
-    assert STREAM.due(30) == STREAM.due(39.9) == 3000
-    assert not during(30.001, 40).any()
 
 
 @settings(deadline=None, max_examples=30)
@@ -270,16 +251,6 @@ def test_the_manifests_count_what_is_there():
     assert (summary.late, summary.future, summary.ahead_seconds) == (late, future, 3600)
     assert summary.conflicting == ROWS.conflicting.sum()
     assert Summary.read(summary.document()) == summary
-
-
-def test_the_scheduled_time_of_any_place_is_known():
-    layout = Generator(PLAN, 0.0).layout
-    partitions, offsets = layout.places(ROWS.numbers)
-
-    for partition in np.unique(partitions).tolist():
-        mine = np.random.default_rng(1).permutation(np.flatnonzero(partitions == partition))
-        found = PLAN.schedule.due_time(layout.records(partition, offsets[mine]))
-        assert found.tolist() == DUE[mine].tolist()
 
 
 def test_every_account_that_a_change_names_is_in_the_reference_data():

@@ -40,21 +40,10 @@ def test_generated_transactions_are_encoded_as_row_by_row():
     )
 
 
-TEXTS = [
-    'a "quoted" word',
-    "back\\slash",
-    "two\nlines",
-    "nul\x00",
-    "tab\t",
-    "Dvořák",
-    "\U0001f600",
-    "",
-    None,
-    "\x7f\u2028",
-]
+ODD = ["back\\slash", "two\nlines", "nul\x00", "tab\t", "Dvořák", "\U0001f600", "\x7f\u2028"]
 
 
-@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("text", [*ODD, 'a "quoted" word', "", None])
 def test_any_text_comes_back_as_it_was(text):
     batch = pa.record_batch({"a": pa.array(["plain", text, "x"]), "b": pa.array([text, text, "y"])})
     assert [json.loads(value) for value in encoded(batch)] == batch.to_pylist()

@@ -13,6 +13,7 @@ from ledgerops.ledger.plan import arrow
 from ledgerops.ledger.plan.generate import Generator, account_ids, customer_ids
 from ledgerops.ledger.plan.partitioning import Layout
 from ledgerops.ledger.plan.plan import parse_plan
+from tests.tables import cases
 
 ORIGIN = 1_700_000_000.0
 PLAN = """
@@ -97,15 +98,13 @@ def test_late_rows_lie_back_by_the_delay_that_the_plan_names():
     assert late.mean() == pytest.approx(27.5, abs=0.5)
 
 
-@pytest.mark.parametrize(
-    ("keys", "hottest"),
-    [
-        pytest.param("{accounts: 4500, distribution: zipf, exponent: 0.99}", 0.107, id="zipf over few keys is exact"),
-        pytest.param("{accounts: 4500, distribution: zipf, exponent: 1.5}", 0.387, id="steep zipf"),
-        pytest.param("{accounts: 4500, distribution: whale, share: 0.8}", 0.8, id="whale"),
-        pytest.param("{customers: 100, accounts: 100}", 0.01, id="uniform"),
-        pytest.param("{customers: 1, accounts: 1, distribution: whale}", 1.0, id="a whale alone"),
-    ],
+@cases(
+    "keys, hottest",
+    ("zipf over few keys is exact", "{accounts: 4500, distribution: zipf, exponent: 0.99}", 0.107),
+    ("steep zipf", "{accounts: 4500, distribution: zipf, exponent: 1.5}", 0.387),
+    ("whale", "{accounts: 4500, distribution: whale, share: 0.8}", 0.8),
+    ("uniform", "{customers: 100, accounts: 100}", 0.01),
+    ("a whale alone", "{customers: 1, accounts: 1, distribution: whale}", 1.0),
 )
 def test_the_hottest_account_has_the_share_that_the_plan_asks_for(keys, hottest):
     plan = parse_plan(f"keys: {keys}\nphases: [{{shape: constant, rate: 100}}]")

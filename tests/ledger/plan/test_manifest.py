@@ -18,6 +18,7 @@ from ledgerops.ledger.plan.record_stream import PlanStream, ReplayStream, chunks
 from ledgerops.ledger.plan.summary import BUCKET_SECONDS, Summary, cents, money
 from ledgerops.ledger.sources.replay import COLUMNS
 from tests.refusals import refusal_of
+from tests.tables import cases
 
 PLAN = parse_plan(
     """
@@ -108,16 +109,14 @@ def digests(ids=("T1", "T2"), customers=("C1", None), amounts=("5.00", "7.00"), 
     return summary.all.digests
 
 
-@pytest.mark.parametrize(
-    ("changes", "columns"),
-    [
-        pytest.param({"ids": ["T1", "T3"]}, {"transaction_id", "customer_id", "amount", "balance"}, id="an id"),
-        pytest.param({"customers": ["C1", ""]}, {"customer_id"}, id="an empty text for null"),
-        pytest.param({"customers": [None, "C1"]}, {"customer_id"}, id="two rows change places"),
-        pytest.param({"amounts": ["5.01", "6.99"]}, {"amount"}, id="a cent goes over"),
-        pytest.param({"amounts": [None, "7.00"]}, {"amount"}, id="null for an amount"),
-        pytest.param({"amounts": ["7", "5"], "balances": ["5", "7"]}, {"amount", "balance"}, id="columns change"),
-    ],
+@cases(
+    "changes, columns",
+    ("an id", {"ids": ["T1", "T3"]}, {"transaction_id", "customer_id", "amount", "balance"}),
+    ("an empty text for null", {"customers": ["C1", ""]}, {"customer_id"}),
+    ("two rows change places", {"customers": [None, "C1"]}, {"customer_id"}),
+    ("a cent goes over", {"amounts": ["5.01", "6.99"]}, {"amount"}),
+    ("null for an amount", {"amounts": [None, "7.00"]}, {"amount"}),
+    ("columns change", {"amounts": ["7", "5"], "balances": ["5", "7"]}, {"amount", "balance"}),
 )
 def test_a_digest_sees_what_the_sums_do_not(changes, columns):
     one, other = digests(), digests(**changes)
@@ -191,15 +190,13 @@ def test_an_id_that_a_file_has_twice_counts_once(tmp_path):
     assert (stream.total, stream.rejected, replay_manifest(stream).summary.distinct.rows) == (2, 1, 1)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        pytest.param("{", "not a manifest; ledgerops load writes them", id="not JSON"),
-        pytest.param("[]", "not a manifest; ledgerops load writes them", id="another document"),
-        pytest.param("[" * 100_000, "not a manifest; ledgerops load writes them", id="nested too deeply"),
-        pytest.param('{"version": 9}', "a manifest of version 9; this ledgerops reads version 1", id="another version"),
-        pytest.param('{"version": 1}', "a damaged manifest ('summary')", id="half of one"),
-    ],
+@cases(
+    "text, message",
+    ("not JSON", "{", "not a manifest; ledgerops load writes them"),
+    ("another document", "[]", "not a manifest; ledgerops load writes them"),
+    ("nested too deeply", "[" * 100_000, "not a manifest; ledgerops load writes them"),
+    ("another version", '{"version": 9}', "a manifest of version 9; this ledgerops reads version 1"),
+    ("half of one", '{"version": 1}', "a damaged manifest ('summary')"),
 )
 def test_what_is_no_manifest_is_refused(refused, text, message):
     assert refused(text) == message

@@ -1,11 +1,11 @@
 """Records and places correspond one to one, whatever is pinned or idle."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ledgerops.ledger.plan.partitioning import Layout, Partitions, Places
+from tests.tables import cases
 
 
 @st.composite
@@ -27,16 +27,14 @@ def test_a_record_comes_back_from_its_place(layout, first):
         assert layout.records(int(partition), np.array([offset]))[0] == record
 
 
-@pytest.mark.parametrize(
-    ("partitions", "heads"),
-    [
-        pytest.param(Partitions(5), [200, 200, 200, 200, 200], id="even"),
-        pytest.param(Partitions(5, idle=(1, 3)), [334, 0, 333, 0, 333], id="idle ones get nothing"),
-        pytest.param(Partitions(5, pinned=2, share=0.8), [50, 50, 800, 50, 50], id="most of it pinned"),
-        pytest.param(Partitions(5, pinned=2, share=1.0), [0, 0, 1000, 0, 0], id="all of it pinned"),
-        pytest.param(Partitions(5, pinned=2, share=0.0), [200, 200, 200, 200, 200], id="a share of nothing"),
-        pytest.param(Partitions(1), [1000], id="one partition"),
-    ],
+@cases(
+    "partitions, heads",
+    ("even", Partitions(5), [200, 200, 200, 200, 200]),
+    ("idle ones get nothing", Partitions(5, idle=(1, 3)), [334, 0, 333, 0, 333]),
+    ("most of it pinned", Partitions(5, pinned=2, share=0.8), [50, 50, 800, 50, 50]),
+    ("all of it pinned", Partitions(5, pinned=2, share=1.0), [0, 0, 1000, 0, 0]),
+    ("a share of nothing", Partitions(5, pinned=2, share=0.0), [200, 200, 200, 200, 200]),
+    ("one partition", Partitions(1), [1000]),
 )
 def test_where_a_thousand_records_go(partitions, heads):
     assert Layout(partitions).heads(1000) == heads

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from ledgerops.ledger.plan.phases import Burst, Constant, Ramp, Sine
 from ledgerops.ledger.plan.schedule import Schedule
+from tests.tables import cases
 
 RATES = st.floats(0, 1e5).map(lambda rate: round(rate, 2))
 LENGTHS = st.floats(0.1, 1e4).map(lambda seconds: round(seconds, 2))
@@ -62,19 +63,17 @@ def test_a_record_is_due_at_its_time_and_not_long_before(schedule, number):
     assert schedule.due(at - 1e-3) <= number + 100 * 2  # 100,000 rows a second for 2 ms
 
 
-@pytest.mark.parametrize(
-    ("phase", "seconds", "amount"),
-    [
-        pytest.param(Constant(10, 60), 6, 60, id="constant"),
-        pytest.param(Ramp(0, 100, 10), 10, 500, id="ramp from zero: the triangle"),
-        pytest.param(Ramp(100, 0, 10), 10, 500, id="ramp to zero"),
-        pytest.param(Ramp(10, 30, 10), 5, 75, id="half a ramp"),
-        pytest.param(Sine(0, 20, 10, 60), 10, 100, id="a full swing is its mean"),
-        pytest.param(Sine(0, 20, 10, 60), 5, 50, id="half a swing from the low point"),
-        pytest.param(Burst(1, 100, 10, 2, 60), 8, 8, id="before the burst"),
-        pytest.param(Burst(1, 100, 10, 2, 60), 10, 208, id="after the burst"),
-        pytest.param(Burst(0, 100, 10, 2, 60), 15, 200, id="in the calm after the first burst"),
-    ],
+@cases(
+    "phase, seconds, amount",
+    ("constant", Constant(10, 60), 6, 60),
+    ("ramp from zero: the triangle", Ramp(0, 100, 10), 10, 500),
+    ("ramp to zero", Ramp(100, 0, 10), 10, 500),
+    ("half a ramp", Ramp(10, 30, 10), 5, 75),
+    ("a full swing is its mean", Sine(0, 20, 10, 60), 10, 100),
+    ("half a swing from the low point", Sine(0, 20, 10, 60), 5, 50),
+    ("before the burst", Burst(1, 100, 10, 2, 60), 8, 8),
+    ("after the burst", Burst(1, 100, 10, 2, 60), 10, 208),
+    ("in the calm after the first burst", Burst(0, 100, 10, 2, 60), 15, 200),
 )
 def test_amounts_that_can_be_worked_out_by_hand(phase, seconds, amount):
     assert phase.amount(np.array([float(seconds)]))[0] == pytest.approx(amount)
