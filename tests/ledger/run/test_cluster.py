@@ -11,6 +11,7 @@ from ledgerops.errors import UserError
 from ledgerops.ledger.run import cluster, spark_session
 from ledgerops.servers.process import free_port
 from tests.refusals import refusal_of
+from tests.tables import cases
 
 
 @pytest.mark.parametrize("master", ["spark://a:7077", "k8s://https://a", "yarn"])
@@ -88,16 +89,14 @@ def test_executors_that_share_the_folder_pass_and_leave_nothing_there(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("changes", "told"),
-    [
-        pytest.param({"file": "elsewhere"}, "so output and state would be lost; give --out", id="another folder"),
-        pytest.param(
-            {"missing": ["pyarrow"], "python": "/opt/python"},
-            "cannot import pyarrow with /opt/python; install",
-            id="a missing module",
-        ),
-    ],
+@cases(
+    "changes, told",
+    ("another folder", {"file": "elsewhere"}, "so output and state would be lost; give --out"),
+    (
+        "a missing module",
+        {"missing": ["pyarrow"], "python": "/opt/python"},
+        "cannot import pyarrow with /opt/python; install",
+    ),
 )
 def test_executors_that_cannot_do_the_work_are_refused(tmp_path, changes, told):
     assert told in refusal_of(checked, tmp_path, **changes)
@@ -129,14 +128,12 @@ def test_executors_without_that_python_are_one_line(tmp_path):
     )
 
 
-@pytest.mark.parametrize(
-    ("master", "given", "variable", "used"),
-    [
-        pytest.param("spark://a:1", None, "/opt/python", "/opt/python", id="PYSPARK_PYTHON stays with a master"),
-        pytest.param("spark://a:1", "/my/python", "/opt/python", "/my/python", id="the option wins"),
-        pytest.param("spark://a:1", None, None, sys.executable, id="else this interpreter"),
-        pytest.param(None, None, "/opt/python", sys.executable, id="on this machine it is always this one"),
-    ],
+@cases(
+    "master, given, variable, used",
+    ("PYSPARK_PYTHON stays with a master", "spark://a:1", None, "/opt/python", "/opt/python"),
+    ("the option wins", "spark://a:1", "/my/python", "/opt/python", "/my/python"),
+    ("else this interpreter", "spark://a:1", None, None, sys.executable),
+    ("on this machine it is always this one", None, None, "/opt/python", sys.executable),
 )
 def test_which_python_executors_run(monkeypatch, tmp_path, master, given, variable, used):
     def stop_here(*args):

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from ledgerops.ledger.run.failures import cause, incompatible
+from tests.tables import cases
 
 CHECKPOINT = Path("runs/kafka/checkpoints/daily_counts")
 KEYS = """[STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE] Provided key schema does not match existing state key schema.
@@ -25,24 +26,14 @@ WAYS = (
 
 
 # what Spark says -> what is said of it
-CHANGED = {
-    "another key": (
-        KEYS,
-        "the keys of its state (the columns of its grouping or join) changed since it was written "
-        "(window <start timestamp, end timestamp>, customer_id string; now customer_id integer)",
-    ),
-    "another value": (
-        VALUES,
-        "the values in its state (the columns kept for each key) changed since it was written "
-        "(count long, sum decimal(28, 2); now count long)",
-    ),
-    "an operator less": (
-        OPERATORS, "its stateful operators changed since it was written (stateStoreSave; now none)",
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("error", "what"), CHANGED.values(), ids=CHANGED)
+@cases(
+    "error, what",
+    ("another key", KEYS, "the keys of its state (the columns of its grouping or join) changed since it was written "
+     "(window <start timestamp, end timestamp>, customer_id string; now customer_id integer)"),
+    ("another value", VALUES, "the values in its state (the columns kept for each key) changed since it was written "
+     "(count long, sum decimal(28, 2); now count long)"),
+    ("an operator less", OPERATORS, "its stateful operators changed since it was written (stateStoreSave; now none)"),
+)  # fmt: skip
 def test_state_of_another_version_is_told_with_what_changed_and_the_two_ways_on(error, what):
     told = incompatible("daily_counts", CHECKPOINT, error)
     assert told == f"daily_counts cannot resume from {CHECKPOINT}: {what}{WAYS}"
@@ -63,21 +54,19 @@ IN_A_WORKER = (
 )
 
 
-@pytest.mark.parametrize(
-    ("error", "told"),
-    [
-        pytest.param("\n=== Streaming Query ===\n  boom  \nmore", "boom", id="the first line that says something"),
-        pytest.param("", "unknown error", id="nothing"),
-        pytest.param("java.lang.IllegalStateException: no such thing", "no such thing", id="without the class"),
-        pytest.param("java.lang.OutOfMemoryError", "java.lang.OutOfMemoryError", id="the class where it is all"),
-        pytest.param(IN_A_WORKER, "the table large_credits lacks the column amount", id="what ledgerops said"),
-        pytest.param(
-            f"{KAFKA}Timed out waiting for a node. Call: listNodes\n=== Streaming Query ===\nIdentifier: large_credits",
-            "Kafka did not answer in time (Timed out waiting for a node. Call: listNodes); "
-            "start again when the broker is back; nothing is lost",
-            id="a broker that stayed away, with what to do",
-        ),
-    ],
+@cases(
+    "error, told",
+    ("the first line that says something", "\n=== Streaming Query ===\n  boom  \nmore", "boom"),
+    ("nothing", "", "unknown error"),
+    ("without the class", "java.lang.IllegalStateException: no such thing", "no such thing"),
+    ("the class where it is all", "java.lang.OutOfMemoryError", "java.lang.OutOfMemoryError"),
+    ("what ledgerops said", IN_A_WORKER, "the table large_credits lacks the column amount"),
+    (
+        "a broker that stayed away, with what to do",
+        f"{KAFKA}Timed out waiting for a node. Call: listNodes\n=== Streaming Query ===\nIdentifier: large_credits",
+        "Kafka did not answer in time (Timed out waiting for a node. Call: listNodes); "
+        "start again when the broker is back; nothing is lost",
+    ),
 )
 def test_the_cause_of_a_failure_is_one_line(error, told):
     assert cause(error) == told

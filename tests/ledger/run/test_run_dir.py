@@ -9,6 +9,7 @@ import pytest
 
 from ledgerops.ledger.run.run_dir import RunDir, RunNote, remove_unused
 from tests.refusals import refusal_of
+from tests.tables import cases
 
 FIRST = RunNote("embedded", "default", "abc", 1000.0)
 LATER = RunNote("embedded", "default", "abc", 2000.0)
@@ -85,18 +86,16 @@ def test_another_plan_is_refused_and_the_earlier_run_left_alone(root):
 NOTE = '{"source": "embedded", "plan": "p", "digest": "d", "origin": '
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
-    [
-        pytest.param("", id="empty"),
-        pytest.param("{", id="torn"),
-        pytest.param("[]", id="a list"),
-        pytest.param('{"source": "embedded"}', id="keys absent"),
-        pytest.param("[" * 100_000, id="nested too deeply"),
-        pytest.param(NOTE + '"x"}', id="no instant"),
-        pytest.param(NOTE + "NaN}", id="no number"),
-        pytest.param(NOTE + '1, "topics": null}', id="no topics"),
-    ],
+    ("empty", ""),
+    ("torn", "{"),
+    ("a list", "[]"),
+    ("keys absent", '{"source": "embedded"}'),
+    ("nested too deeply", "[" * 100_000),
+    ("no instant", NOTE + '"x"}'),
+    ("no number", NOTE + "NaN}"),
+    ("no topics", NOTE + '1, "topics": null}'),
 )
 def test_a_note_that_cannot_be_read_is_refused_and_fresh_helps(root, text):
     opened(root, FIRST)
@@ -125,19 +124,17 @@ def test_an_address_that_changed_and_a_topic_more_are_noted(root):
     assert opened(root, KAFKA)[0].topics == both
 
 
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        pytest.param({"digest": "x"}, "holds a run of another Kafka cluster (one:9092, since changed?)", id="cluster"),
-        pytest.param({"source": "files"}, "holds a run on another source (kafka, now files)", id="source"),
-        pytest.param(
-            {"topics": {"transactions": "id9"}},
-            "topic transactions was deleted and created again since the last run, so the offsets in the checkpoint are "
-            "not valid",
-            id="topic",
-        ),
-        pytest.param({"sink": "kafka", "target": "one:9092"}, "wrote to parquet, not to kafka one:9092", id="sink"),
-    ],
+@cases(
+    "changed, message",
+    ("cluster", {"digest": "x"}, "holds a run of another Kafka cluster (one:9092, since changed?)"),
+    ("source", {"source": "files"}, "holds a run on another source (kafka, now files)"),
+    (
+        "topic",
+        {"topics": {"transactions": "id9"}},
+        "topic transactions was deleted and created again since the last run, so the offsets in the checkpoint are "
+        "not valid",
+    ),
+    ("sink", {"sink": "kafka", "target": "one:9092"}, "wrote to parquet, not to kafka one:9092"),
 )
 def test_what_a_checkpoint_means_nothing_for_is_refused(root, changed, message):
     opened(root, KAFKA)

@@ -8,18 +8,17 @@ from ledgerops.ledger.jobs import choose_jobs
 from ledgerops.ledger.run.completion import CatchUpCheck
 from ledgerops.ledger.run.sink import RunSink
 from tests.refusals import refusal_of
+from tests.tables import cases
 
 THREE = ("landed_transactions", "masked_transactions", "daily_counts")
 
 
-@pytest.mark.parametrize(
-    ("names", "read"),
-    [
-        pytest.param(THREE, {"masked_transactions": THREE[0], "daily_counts": THREE[1]}, id="all three"),
-        pytest.param(THREE[:2], {"masked_transactions": THREE[0]}, id="bronze and silver"),
-        pytest.param((THREE[0], THREE[2]), {}, id="gold without silver reads the source"),
-        pytest.param((THREE[2],), {}, id="gold alone"),
-    ],
+@cases(
+    "names, read",
+    ("all three", THREE, {"masked_transactions": THREE[0], "daily_counts": THREE[1]}),
+    ("bronze and silver", THREE[:2], {"masked_transactions": THREE[0]}),
+    ("gold without silver reads the source", (THREE[0], THREE[2]), {}),
+    ("gold alone", (THREE[2],), {}),
 )
 def test_a_job_reads_the_table_of_the_one_before_it_where_that_runs(names, read):
     assert RunSink("delta").upstream(choose_jobs(names)) == read
@@ -64,14 +63,12 @@ def case(tmp_path):
     return done
 
 
-@pytest.mark.parametrize(
-    ("bronze", "version", "done"),
-    [
-        pytest.param(10, 3, True, id="both have read all"),
-        pytest.param(9, 3, False, id="more comes into the table"),
-        pytest.param(10, 2, False, id="the newest version was not read"),
-        pytest.param(10, None, False, id="no batch yet"),
-    ],
+@cases(
+    "bronze, version, done",
+    ("both have read all", 10, 3, True),
+    ("more comes into the table", 9, 3, False),
+    ("the newest version was not read", 10, 2, False),
+    ("no batch yet", 10, None, False),
 )
 def test_a_reader_of_a_table_has_caught_up_with_the_query_that_writes_it(case, bronze, version, done):
     assert case(bronze, version) is done

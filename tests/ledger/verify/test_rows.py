@@ -12,6 +12,7 @@ from ledgerops.ledger.verify import rows as rows_module
 from ledgerops.ledger.verify.check import VerifyInput, check
 from ledgerops.ledger.verify.outputs import ParquetOutput
 from tests.ledger.verify.made import PLAN, Run, again, manifest_of, sent, with_value, without
+from tests.tables import cases
 
 ALL, ONCE = sent(), sent(once=True)
 LATE_PLAN = PLAN.replace("low: 5, high: 50", "low: 5, high: 300")
@@ -48,19 +49,17 @@ def is_early(row):
     return row["event_time"].timestamp() < START + 100_000
 
 
-@pytest.mark.parametrize(
-    ("table", "job"),
-    [
-        pytest.param(ALL, "account_lookup", id="an account for each"),
-        pytest.param(ALL, "enriched_transactions", id="a customer for each"),
-        pytest.param(ALL, "split_transactions", id="two outputs"),
-        pytest.param(ALL, "unified_flow", id="two inputs"),
-        pytest.param(ONCE, "dedup_transactions", id="each once where a job removes copies"),
-        pytest.param(with_more(ONCE), "dedup_transactions", id="in another order, with other columns"),
-        pytest.param(masked(ALL), "masked_transactions", id="columns that a job masks"),
-        pytest.param(only(ALL, is_large), "large_credits", id="what a filter lets through"),
-        pytest.param(only(ALL, is_early), "versioned_customers", id="without what a job still gathers"),
-    ],
+@cases(
+    "table, job",
+    ("an account for each", ALL, "account_lookup"),
+    ("a customer for each", ALL, "enriched_transactions"),
+    ("two outputs", ALL, "split_transactions"),
+    ("two inputs", ALL, "unified_flow"),
+    ("each once where a job removes copies", ONCE, "dedup_transactions"),
+    ("in another order, with other columns", with_more(ONCE), "dedup_transactions"),
+    ("columns that a job masks", masked(ALL), "masked_transactions"),
+    ("what a filter lets through", only(ALL, is_large), "large_credits"),
+    ("without what a job still gathers", only(ALL, is_early), "versioned_customers"),
 )
 def test_rows_that_came_through_as_they_should_hold(judged, table, job):
     result = judged(table, job)
@@ -72,53 +71,40 @@ DEBIT = next(place for place, row in enumerate(ALL.to_pylist()) if row["type"] =
 EIGHTH = ONCE.slice(8, 1).to_pylist()[0]
 TURNED = with_value(with_value(ONCE, 8, "amount", EIGHTH["balance"]), 8, "balance", EIGHTH["amount"])
 NEVER_SENT = with_value(ONCE, 3, "transaction_id", "X0000000003")
+
+
 # what a job wrote -> its name, how many are lost, repeated and changed, and which
-BROKEN = {
-    "one is lost": (without(ONCE, 4_000), "dedup_transactions", (1, 0, 0), {"lost": [IDS[4_000]]}),
-    "one comes twice": (again(ONCE, 17), "dedup_transactions", (0, 1, 0), {"repeated": [IDS[17]]}),
-    "another amount": (with_value(ONCE, 99, "amount", CENT), "dedup_transactions", (0, 0, 1), {"changed": [IDS[99]]}),
-    "another operation": (
-        with_value(ONCE, 99, "operation", "Something Else"), "dedup_transactions", (0, 0, 1), {"changed": [IDS[99]]},
-    ),
-    "no customer": (
-        with_value(ONCE, 99, "customer_id", None), "dedup_transactions", (0, 0, 1), {"changed": [IDS[99]]},
-    ),
-    "amount and balance have changed places": (TURNED, "dedup_transactions", (0, 0, 1), {"changed": [IDS[8]]}),
-    "one in place of another": (
-        again(without(ONCE, 5), 7), "dedup_transactions", (1, 1, 0), {"lost": [IDS[5]], "repeated": [IDS[8]]},
-    ),
-    "an id that was never sent": (
-        NEVER_SENT, "dedup_transactions", (1, 0, 1), {"lost": [IDS[3]], "changed": ["X0000000003"]},
-    ),
-    "a column that a masking job must not change": (
-        with_value(ALL, 3, "type", "Debt"), "masked_transactions", (0, 0, 1),
-        {"changed": [ALL["transaction_id"][3].as_py()]},
-    ),
-    "a filter lets through more": (
-        pa.concat_tables([only(ALL, is_large), ALL.slice(DEBIT, 1)]), "large_credits", (0, 0, 1),
-        {"changed": [ALL["transaction_id"][DEBIT].as_py()]},
-    ),
-    "one before those that a job gathers is lost": (
-        without(only(ALL, is_early), 1_000), "versioned_customers", (1, 0, 0),
-        {"lost": [only(ALL, is_early)["transaction_id"][1_000].as_py()]},
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("table", "job", "told", "examples"), BROKEN.values(), ids=BROKEN)
+@cases(
+    "table, job, told, examples",
+    ("one is lost", without(ONCE, 4_000), "dedup_transactions", (1, 0, 0), {"lost": [IDS[4_000]]}),
+    ("one comes twice", again(ONCE, 17), "dedup_transactions", (0, 1, 0), {"repeated": [IDS[17]]}),
+    ("another amount", with_value(ONCE, 99, "amount", CENT), "dedup_transactions", (0, 0, 1), {"changed": [IDS[99]]}),
+    ("another operation", with_value(ONCE, 99, "operation", "Something Else"), "dedup_transactions", (0, 0, 1),
+     {"changed": [IDS[99]]}),
+    ("no customer", with_value(ONCE, 99, "customer_id", None), "dedup_transactions", (0, 0, 1), {"changed": [IDS[99]]}),
+    ("amount and balance have changed places", TURNED, "dedup_transactions", (0, 0, 1), {"changed": [IDS[8]]}),
+    ("one in place of another", again(without(ONCE, 5), 7), "dedup_transactions", (1, 1, 0),
+     {"lost": [IDS[5]], "repeated": [IDS[8]]}),
+    ("an id that was never sent", NEVER_SENT, "dedup_transactions", (1, 0, 1),
+     {"lost": [IDS[3]], "changed": ["X0000000003"]}),
+    ("a column that a masking job must not change", with_value(ALL, 3, "type", "Debt"), "masked_transactions",
+     (0, 0, 1), {"changed": [ALL["transaction_id"][3].as_py()]}),
+    ("a filter lets through more", pa.concat_tables([only(ALL, is_large), ALL.slice(DEBIT, 1)]), "large_credits",
+     (0, 0, 1), {"changed": [ALL["transaction_id"][DEBIT].as_py()]}),
+    ("one before those that a job gathers is lost", without(only(ALL, is_early), 1_000), "versioned_customers",
+     (1, 0, 0), {"lost": [only(ALL, is_early)["transaction_id"][1_000].as_py()]}),
+)  # fmt: skip
 def test_a_row_that_is_lost_repeated_or_changed_is_named(judged, table, job, told, examples):
     result = judged(table, job)
     assert (result.verdict, counts(result), result.examples) == ("broken", told, examples)
 
 
-@pytest.mark.parametrize(
-    ("table", "job", "told"),
-    [
-        pytest.param(ALL, "dedup_transactions", (0, COPIES, 0), id="copies that should have been removed"),
-        pytest.param(ONCE, "risk_scores", (COPIES, 0, 0), id="copies that should have been kept"),
-        pytest.param(ONCE.slice(100), "dedup_transactions", (100, 0, 0), id="the first hundred are gone"),
-        pytest.param(ONCE.slice(0, 0), "dedup_transactions", (ONCE.num_rows, 0, 0), id="all are gone"),
-    ],
+@cases(
+    "table, job, told",
+    ("copies that should have been removed", ALL, "dedup_transactions", (0, COPIES, 0)),
+    ("copies that should have been kept", ONCE, "risk_scores", (COPIES, 0, 0)),
+    ("the first hundred are gone", ONCE.slice(100), "dedup_transactions", (100, 0, 0)),
+    ("all are gone", ONCE.slice(0, 0), "dedup_transactions", (ONCE.num_rows, 0, 0)),
 )
 def test_of_many_rows_no_more_than_five_are_named(judged, table, job, told):
     result = judged(table, job)

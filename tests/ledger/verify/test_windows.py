@@ -5,6 +5,7 @@ import pyarrow as pa
 import pytest
 
 from tests.ledger.verify.made import PLAN, again, manifest_of, sent, with_value, without
+from tests.tables import cases
 
 ALL = sent()
 LAST = "2026-01-03 12:00:00+00"  # windows that end later are still open
@@ -144,16 +145,13 @@ def test_dead_letters_are_the_poison_that_was_sent(judged):
 
 
 # dead letters -> how many are lost, repeated and changed, and which
-OTHERS = {
-    "one is lost": (letters(*SENT[1:]), (1, 0, 0), {"lost": ["invalid_json: 2 of 3"]}),
-    "a good record is refused": (letters(*SENT, "null_key"), (0, 0, 1), {"changed": ["null_key: 1 of 0"]}),
-    "one twice": (
-        again(letters(*SENT), 0), (0, 1, 0), {"repeated": ["transactions 1 0"], "changed": ["invalid_json: 4 of 3"]},
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("table", "counts", "examples"), OTHERS.values(), ids=OTHERS)
+@cases(
+    "table, counts, examples",
+    ("one is lost", letters(*SENT[1:]), (1, 0, 0), {"lost": ["invalid_json: 2 of 3"]}),
+    ("a good record is refused", letters(*SENT, "null_key"), (0, 0, 1), {"changed": ["null_key: 1 of 0"]}),
+    ("one twice", again(letters(*SENT), 0), (0, 1, 0),
+     {"repeated": ["transactions 1 0"], "changed": ["invalid_json: 4 of 3"]}),
+)  # fmt: skip
 def test_other_dead_letters_are_found(judged, table, counts, examples):
     result = judged(table, "dead_letters")
     assert (result.verdict, (result.lost, result.repeated, result.changed)) == ("broken", counts)
