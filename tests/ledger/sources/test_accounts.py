@@ -2,7 +2,7 @@ import json
 import sqlite3
 from contextlib import closing
 
-from ledgerops.ledger.plan.plan import load_plan, parse_plan
+from ledgerops.ledger.plan.plan import parse_plan
 from ledgerops.ledger.sources.accounts import accounts_of_csv, accounts_of_plan, url_of
 from ledgerops.ledger.sources.customers import account_record
 
@@ -41,12 +41,6 @@ def test_invented_accounts_are_those_of_the_reference_data(tmp_path):
 
     records = [account_record(name, 7) for name in ("A00000001", "A00000002")]
     assert rows(path) == [(r["account_id"], int(r["district_id"]), r["frequency"], r["date"]) for r in records]
-
-
-def test_every_account_that_a_plan_may_name_is_there(tmp_path):
-    plan = load_plan("default")
-    names = [row[0] for row in rows(accounts_of_plan(plan, tmp_path))]
-    assert names == [f"A{n:08}" for n in range(1, plan.keys.accounts + 1)]
 
 
 def test_the_url_is_absolute_and_quoted(tmp_path):

@@ -3,12 +3,12 @@ from datetime import UTC, date, datetime
 
 import duckdb
 import pyarrow as pa
-import pytest
 
 from ledgerops.ledger.sources import customers
 from ledgerops.ledger.sources.arrow_file import FileRows
 from ledgerops.ledger.sources.csv_file import rejected
 from tests.ledger.sources.reference import write_reference
+from tests.tables import cases
 
 IDS = ["C3", "C1", "C2"]
 
@@ -33,13 +33,6 @@ def test_written_reference_data_reads_back_as_generated(tmp_path):
     assert rejected(tmp_path / "work") == []
 
 
-@pytest.mark.parametrize("name", ["customers.csv", "accounts.csv"])
-def test_written_files_have_the_columns_of_the_real_ones(tmp_path, data_dir, name):
-    write_reference(tmp_path, IDS, ["A1"])
-    written, real = ((folder / name).read_text().splitlines() for folder in (tmp_path, data_dir))
-    assert written[0] == real[0]
-
-
 def change(path, line, column, value):
     with path.open(newline="") as file:
         records = list(csv.DictReader(file))
@@ -50,16 +43,14 @@ def change(path, line, column, value):
         writer.writerows(records)
 
 
-@pytest.mark.parametrize(
-    ("name", "column", "value", "reason"),
-    [
-        pytest.param("customers.csv", "customer_id", "", "no customer_id", id="customer without id"),
-        pytest.param("customers.csv", "customer_id", "C3", "repeated customer_id", id="customer twice"),
-        pytest.param("customers.csv", "district_id", "x", "district_id 'x' is not a whole number", id="district"),
-        pytest.param("customers.csv", "date", "2013-02-30", "date '2013-02-30' is not a date", id="day that never was"),
-        pytest.param("accounts.csv", "account_id", "", "no account_id", id="account without id"),
-        pytest.param("accounts.csv", "date", "20130101", "date '20130101' is not a date", id="date in another form"),
-    ],
+@cases(
+    "name, column, value, reason",
+    ("customer without id", "customers.csv", "customer_id", "", "no customer_id"),
+    ("customer twice", "customers.csv", "customer_id", "C3", "repeated customer_id"),
+    ("district", "customers.csv", "district_id", "x", "district_id 'x' is not a whole number"),
+    ("day that never was", "customers.csv", "date", "2013-02-30", "date '2013-02-30' is not a date"),
+    ("account without id", "accounts.csv", "account_id", "", "no account_id"),
+    ("date in another form", "accounts.csv", "date", "20130101", "date '20130101' is not a date"),
 )
 def test_a_bad_row_is_kept_aside(tmp_path, name, column, value, reason):
     write_reference(tmp_path, IDS, ["A3", "A1"])

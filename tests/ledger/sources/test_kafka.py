@@ -15,20 +15,20 @@ from ledgerops.common.kafka_offsets import read_heads
 from ledgerops.ledger.sources import kafka as source
 from ledgerops.ledger.sources.kafka import Topics
 from tests import topics
+from tests.ledger.sources.streams import to_memory
 from tests.refusals import refusal_of
+from tests.tables import cases
 
 HOUR = 3_600_000  # milliseconds
 
 
-@pytest.mark.parametrize(
-    ("text", "options"),
-    [
-        pytest.param("earliest", {"startingOffsets": "earliest"}, id="earliest"),
-        pytest.param("latest", {"startingOffsets": "latest"}, id="latest"),
-        pytest.param("2024-03-01T10:00:00Z", {"startingTimestamp": "1709287200000"}, id="UTC"),
-        pytest.param("2024-03-01T12:00:00.250+02:00", {"startingTimestamp": "1709287200250"}, id="another zone"),
-        pytest.param("2024-03-01", {"startingTimestamp": "1709251200000"}, id="a day, UTC"),
-    ],
+@cases(
+    "text, options",
+    ("earliest", "earliest", {"startingOffsets": "earliest"}),
+    ("latest", "latest", {"startingOffsets": "latest"}),
+    ("UTC", "2024-03-01T10:00:00Z", {"startingTimestamp": "1709287200000"}),
+    ("another zone", "2024-03-01T12:00:00.250+02:00", {"startingTimestamp": "1709287200250"}),
+    ("a day, UTC", "2024-03-01", {"startingTimestamp": "1709251200000"}),
 )
 def test_a_start_is_read(text, options):
     found = source.read_start(text)
@@ -114,12 +114,7 @@ def test_no_answer_is_one_line_within_the_time(server_jars):
 
 
 def read(frame, column, name):
-    query = frame.writeStream.format("memory").queryName(name).trigger(availableNow=True).start()
-    try:
-        assert query.awaitTermination(120)
-    finally:
-        query.stop()
-    return sorted(row[column] for row in frame.sparkSession.table(name).collect())
+    return sorted(row[column] for row in to_memory(frame, name))
 
 
 def customer(name):

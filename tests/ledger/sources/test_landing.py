@@ -3,6 +3,7 @@
 import pytest
 
 from ledgerops.ledger.sources import landing
+from tests.ledger.sources.streams import ended
 from tests.refusals import refusal_of
 
 
@@ -46,12 +47,8 @@ def test_lines_are_rows_whatever_their_ends_and_blank_ones_are_nothing(spark, tm
     (folder / "_c.jsonl").write_bytes(LINE)
 
     frame = landing.open_table(spark, tmp_path, "ad_events", None, "ledgerops_landing_test")
-    query = frame.writeStream.format("memory").queryName("landed").trigger(availableNow=True).start()
-    try:
-        assert query.awaitTermination(120)
-        observed = [progress["observedMetrics"]["ledgerops_landing_test"] for progress in query.recentProgress]
-    finally:
-        query.stop()
+    progress = ended(frame.writeStream.format("memory").queryName("landed"))
+    observed = [each["observedMetrics"]["ledgerops_landing_test"] for each in progress]
 
     assert [row.user_id for row in spark.table("landed").collect()] == ["U1"] * 3
     assert all(not any(row.asDict().values()) for row in observed)

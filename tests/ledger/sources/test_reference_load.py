@@ -6,6 +6,7 @@ import pytest
 from ledgerops.common.kafka import KafkaClient
 from ledgerops.errors import UserError
 from ledgerops.ledger.sources.reference_load import to_kafka
+from tests.tables import cases
 
 ROWS = 3_000
 CUSTOMERS = pa.table({"customer_id": [f"C{number:08}" for number in range(ROWS)]})
@@ -15,14 +16,10 @@ def client(**options):
     return KafkaClient("mock:9092", {"test.mock.num.brokers": "1", **options})
 
 
-@pytest.mark.parametrize(
+@cases(
     "options",
-    [
-        pytest.param({}, id="all in the queue at once"),
-        pytest.param(
-            {"queue.buffering.max.messages": "1000", "test.mock.broker.rtt": "50"}, id="more than the queue holds"
-        ),
-    ],
+    ("all in the queue at once", {}),
+    ("more than the queue holds", {"queue.buffering.max.messages": "1000", "test.mock.broker.rtt": "50"}),
 )
 def test_all_rows_are_taken(options):
     taken = []

@@ -16,7 +16,9 @@ from ledgerops.ledger.sources import ads, arrow_file, customers, replay
 from ledgerops.ledger.sources.arrow_file import FileRows
 from ledgerops.ledger.sources.csv_file import rejected
 from ledgerops.ledger.sources.spark_source import LedgerStreamReader, Options, register
+from tests.ledger.sources.streams import to_files
 from tests.refusals import refusal_of
+from tests.tables import cases
 
 HEADER = ",".join(replay.COLUMNS)
 GOOD = "T1,A1,Credit,Credit in Cash,700.00,1700.05,,2013-01-01T09:19:27,C1"
@@ -71,18 +73,16 @@ def test_a_good_row_keeps_its_values_exactly(prepare):
     ]
 
 
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    [
-        pytest.param("T2,A1,Credit", "3 columns, expected 9", id="too few columns"),
-        pytest.param(GOOD + ",more", "10 columns, expected 9", id="too many columns"),
-        pytest.param(HEADER, "repeated header", id="repeated header"),
-        pytest.param(GOOD.replace("T1", ""), "no trans_id", id="no transaction id"),
-        pytest.param(GOOD.replace("A1", " "), "no account_id", id="blank account id"),
-        pytest.param(GOOD.replace("C1", ""), "no customer_id", id="no customer id"),
-        pytest.param(GOOD.replace("Credit,", "Loan,"), "type 'Loan' is not Credit or Debit", id="unknown type"),
-        pytest.param(GOOD.replace("Credit in", '"Credit in'), "unexpected end of data", id="stray quote"),
-    ],
+@cases(
+    "line, reason",
+    ("too few columns", "T2,A1,Credit", "3 columns, expected 9"),
+    ("too many columns", GOOD + ",more", "10 columns, expected 9"),
+    ("repeated header", HEADER, "repeated header"),
+    ("no transaction id", GOOD.replace("T1", ""), "no trans_id"),
+    ("blank account id", GOOD.replace("A1", " "), "no account_id"),
+    ("no customer id", GOOD.replace("C1", ""), "no customer_id"),
+    ("unknown type", GOOD.replace("Credit,", "Loan,"), "type 'Loan' is not Credit or Debit"),
+    ("stray quote", GOOD.replace("Credit in", '"Credit in'), "unexpected end of data"),
 )
 def test_a_bad_row_is_kept_aside_with_its_line_and_reason(prepare, rejects, line, reason):
     prepared = prepare(GOOD, line, GOOD)
@@ -90,17 +90,15 @@ def test_a_bad_row_is_kept_aside_with_its_line_and_reason(prepare, rejects, line
     assert rejects() == [("transactions.csv", 3, reason, line)]
 
 
-@pytest.mark.parametrize(
-    ("good", "column", "bad"),
-    [
-        pytest.param("700.00", "amount", "seven", id="a word"),
-        pytest.param("700.00", "amount", "7.005", id="thirds"),
-        pytest.param("700.00", "amount", "NaN", id="not a number"),
-        pytest.param("700.00", "amount", "1e5", id="an exponent"),
-        pytest.param("1700.05", "balance", "10000000000000000", id="more digits than the column holds"),
-        pytest.param("2013-01-01T09:19:27", "fulldatewithtime", "2013-01-32T09:19:27", id="day 32"),
-        pytest.param("2013-01-01T09:19:27", "fulldatewithtime", "2013-01-01", id="a date alone"),
-    ],
+@cases(
+    "good, column, bad",
+    ("a word", "700.00", "amount", "seven"),
+    ("thirds", "700.00", "amount", "7.005"),
+    ("not a number", "700.00", "amount", "NaN"),
+    ("an exponent", "700.00", "amount", "1e5"),
+    ("more digits than the column holds", "1700.05", "balance", "10000000000000000"),
+    ("day 32", "2013-01-01T09:19:27", "fulldatewithtime", "2013-01-32T09:19:27"),
+    ("a date alone", "2013-01-01T09:19:27", "fulldatewithtime", "2013-01-01"),
 )
 def test_a_bad_number_or_time_is_quoted_in_the_reason(prepare, rejects, good, column, bad):
     kind = "a date and time" if column == "fulldatewithtime" else "an amount with at most two decimals"
@@ -109,16 +107,14 @@ def test_a_bad_number_or_time_is_quoted_in_the_reason(prepare, rejects, good, co
     assert rejects() == [("transactions.csv", 3, f"{column} '{bad}' is not {kind}", line)]
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "column", "value"),
-    [
-        pytest.param("700.00", "-7.5", "amount", Decimal("-7.50"), id="negative with one decimal"),
-        pytest.param("700.00", "7", "amount", Decimal("7.00"), id="whole number"),
-        pytest.param("1700.05", "9" * 16 + ".99", "balance", Decimal("9" * 16 + ".99"), id="the largest"),
-        pytest.param("Credit in Cash", "", "operation", None, id="no operation"),
-        pytest.param("Credit in Cash", '"in, cash"', "operation", "in, cash", id="quoted comma"),
-        pytest.param("27,C1", "27+02:00,C1", "event_time", datetime(2013, 1, 1, 7, 19, 27, tzinfo=UTC), id="an offset"),
-    ],
+@cases(
+    "old, new, column, value",
+    ("negative with one decimal", "700.00", "-7.5", "amount", Decimal("-7.50")),
+    ("whole number", "700.00", "7", "amount", Decimal("7.00")),
+    ("the largest", "1700.05", "9" * 16 + ".99", "balance", Decimal("9" * 16 + ".99")),
+    ("no operation", "Credit in Cash", "", "operation", None),
+    ("quoted comma", "Credit in Cash", '"in, cash"', "operation", "in, cash"),
+    ("an offset", "27,C1", "27+02:00,C1", "event_time", datetime(2013, 1, 1, 7, 19, 27, tzinfo=UTC)),
 )
 def test_an_unusual_good_row_is_taken(prepare, rejects, old, new, column, value):
     assert rows(prepare(GOOD.replace(old, new)))[0][column] == value
@@ -140,14 +136,12 @@ def test_a_missing_file_is_one_line(tmp_path):
     )
 
 
-@pytest.mark.parametrize(
-    ("header", "message"),
-    [
-        pytest.param("", f"no column {', '.join(replay.COLUMNS)}; expected {HEADER}", id="empty file"),
-        pytest.param(HEADER.replace("amount", "sum"), f"no column amount; expected {HEADER}", id="renamed column"),
-        pytest.param(HEADER + ",amount", "column amount occurs more than once", id="column twice"),
-        pytest.param('"trans_id', f"unexpected end of data; expected {HEADER}", id="stray quote"),
-    ],
+@cases(
+    "header, message",
+    ("empty file", "", f"no column {', '.join(replay.COLUMNS)}; expected {HEADER}"),
+    ("renamed column", HEADER.replace("amount", "sum"), f"no column amount; expected {HEADER}"),
+    ("column twice", HEADER + ",amount", "column amount occurs more than once"),
+    ("stray quote", '"trans_id', f"unexpected end of data; expected {HEADER}"),
 )
 def test_a_wrong_header_is_one_line(prepare, tmp_path, header, message):
     assert refusal_of(prepare, GOOD, header=header) == f"cannot read {tmp_path}/transactions.csv:1: {message}"
@@ -283,10 +277,7 @@ def test_a_restart_from_the_checkpoint_at_another_rate_neither_loses_nor_repeats
     taken = []
     for options in (first, {"rate": "0"}):
         frame = spark.readStream.format("ledger").options(path=path, **options).load()
-        writer = frame.writeStream.format("parquet").option("checkpointLocation", str(tmp_path / "checkpoint"))
-        query = writer.trigger(availableNow=True).start(str(tmp_path / "out"))
-        assert query.awaitTermination(120)
-        taken += [progress.numInputRows for progress in query.recentProgress]
+        taken += [progress.numInputRows for progress in to_files(frame, tmp_path)]
 
     written = duckdb.sql(f"SELECT transaction_id FROM '{tmp_path}/out/*.parquet' ORDER BY 1").fetchall()
     assert taken == [150, 150, 100, 600]

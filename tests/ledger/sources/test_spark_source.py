@@ -1,7 +1,6 @@
 """The Spark source of the generated ledger: admission, offsets, restarts."""
 
 import json
-import subprocess
 import sys
 import time
 
@@ -14,8 +13,10 @@ from ledgerops.ledger.plan.generate import Generator
 from ledgerops.ledger.plan.plan import parse_plan
 from ledgerops.ledger.sources.ads import ad_events
 from ledgerops.ledger.sources.spark_source import LedgerReader, LedgerStreamReader, Options, register
-from tests.programs import until
+from tests.ledger.sources.streams import to_files
+from tests.programs import finished, until
 from tests.refusals import refusal_of
+from tests.tables import cases
 
 TEXT = """
 seed: 3
@@ -109,13 +110,11 @@ def test_partitions_without_new_rows_are_left_out():
     assert [each for split in parts for each in split.slices] == [(0, 0, 4), (2, 7, 9)]
 
 
-@pytest.mark.parametrize(
+@cases(
     "start",
-    [
-        pytest.param(offsets(5, 0, 0), id="spread otherwise"),
-        pytest.param(offsets(1, 2, 1, 0), id="another number of partitions"),
-        pytest.param({"customers": {"0": 5}}, id="another topic"),
-    ],
+    ("spread otherwise", offsets(5, 0, 0)),
+    ("another number of partitions", offsets(1, 2, 1, 0)),
+    ("another topic", {"customers": {"0": 5}}),
 )
 def test_offsets_of_another_plan_are_refused(start):
     assert refusal_of(reader(origin=0).latestOffset, start, ReadAllAvailable()) == (
@@ -156,15 +155,6 @@ def load(spark):
 
 
 @pytest.mark.spark
-def test_spark_reads_the_columns_that_were_agreed(load):
-    from pyspark.sql.types import StructType
-
-    from ledgerops.ledger.plan.schemas import TRANSACTIONS
-
-    assert load(stream=True, origin=0).schema == StructType.fromDDL(TRANSACTIONS)
-
-
-@pytest.mark.spark
 def test_a_bounded_read_gives_exactly_the_generated_rows(load):
     assert rows(load(origin=ORIGIN, limit=1001).toArrow()) == expected(1001, ORIGIN)
     assert load(origin=ORIGIN, limit=0).count() == 0
@@ -182,12 +172,10 @@ def test_ad_events_are_those_of_the_transactions_at_the_same_offsets(load):
 def test_a_restart_from_the_checkpoint_loses_and_repeats_nothing(spark, load, tmp_path):
     for limit in (300, 300, 1001):  # the second run finds nothing new
         frame = load(stream=True, origin=ORIGIN, limit=limit, maxRowsPerTrigger=130)
-        writer = frame.writeStream.format("parquet").option("checkpointLocation", str(tmp_path / "checkpoint"))
-        query = writer.trigger(availableNow=True).start(str(tmp_path / "out"))
-        assert query.awaitTermination(120)
+        progress = to_files(frame, tmp_path)
 
     assert rows(spark.read.parquet(str(tmp_path / "out")).toArrow()) == expected(1001, ORIGIN)
-    first, last = query.recentProgress[0].sources[0], query.recentProgress[-1].sources[0]
+    first, last = progress[0].sources[0], progress[-1].sources[0]
     assert json.loads(first.latestOffset) == json.loads(last.endOffset) == offsets(251, 500, 250)
 
 
@@ -205,6 +193,5 @@ for table in ("transactions", "ad_events"):
     assert sum(batch.num_rows for split in reader.partitions(start, end) for batch in reader.read(split)) > 30_000
 print("pandas" in sys.modules)
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-
-    assert done.stdout == "False\n"
+    done = finished(sys.executable, "-c", program)
+    assert (done.returncode, done.stdout) == (0, "False\n"), done.stderr

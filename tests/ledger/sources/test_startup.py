@@ -9,6 +9,7 @@ from contextlib import ExitStack
 import pytest
 
 from ledgerops.ledger.sources.workers import STARTUP
+from tests.tables import cases
 
 SECRET = "open sesame"
 # stands for PySpark: what it imports waits for the test, then it connects and says who it is
@@ -104,13 +105,11 @@ def test_pyspark_connects_itself_where_the_first_connection_was_refused(start, a
     assert (accept().recv(100), errors) == (b"hello", "")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "without"),
-    [
-        pytest.param(("-c", "print('done')"), (), id="a program that such a process starts"),
-        pytest.param(("-m", "platform"), (), id="a module that is not Spark's"),
-        pytest.param(("-m", "pyspark.util"), ("PYTHON_WORKER_FACTORY_PORT",), id="Spark's daemon, without a port"),
-    ],
+@cases(
+    "arguments, without",
+    ("a program that such a process starts", ("-c", "print('done')"), ()),
+    ("a module that is not Spark's", ("-m", "platform"), ()),
+    ("Spark's daemon, without a port", ("-m", "pyspark.util"), ("PYTHON_WORKER_FACTORY_PORT",)),
 )
 def test_other_processes_connect_to_nothing(start, listener, arguments, without):
     process = start(*arguments, without=without)

@@ -11,6 +11,7 @@ from ledgerops.ledger.sources import tables
 from ledgerops.ledger.sources.csv_file import rejected
 from ledgerops.ledger.sources.replay import COLUMNS
 from tests.ledger.sources.reference import write_reference
+from tests.ledger.sources.streams import to_memory
 
 
 @pytest.fixture
@@ -60,9 +61,7 @@ def replay(spark, bank, tmp_path):
 
 
 def ids(frame, column, name):
-    query = frame.writeStream.format("memory").queryName(name).trigger(availableNow=True).start()
-    query.awaitTermination()
-    return [row[column] for row in frame.sparkSession.table(name).collect()]
+    return [row[column] for row in to_memory(frame, name)]
 
 
 @pytest.mark.spark
