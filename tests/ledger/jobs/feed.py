@@ -26,10 +26,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 Rows = list[dict[str, Any]]
-ARROW = dict.fromkeys(("transactions", "debits", "credits"), TRANSACTIONS) | {
-    "ad_events": ads.SCHEMA,
-    "customers": CUSTOMERS_ARROW,
-}
+Progress = list[dict[str, Any]]  # of each batch, as Spark says it
+ARROW = dict.fromkeys(("transactions", "debits", "credits"), TRANSACTIONS)
+ARROW |= {"ad_events": ads.SCHEMA, "customers": CUSTOMERS_ARROW}
 
 
 def instant(text: str) -> datetime.datetime:
@@ -54,12 +53,8 @@ def transaction(transaction_id: str, event_time: str, customer_id: str = "C1", *
 
 def customer(customer_id: str, last: str = "Smith", updated_at: str = "00:00") -> dict[str, Any]:
     """A customer of which only these columns matter to the case."""
-    return {
-        **dict.fromkeys(ARROW["customers"].names),
-        "customer_id": customer_id,
-        "last": last,
-        "updated_at": instant(updated_at),
-    }
+    given = {"customer_id": customer_id, "last": last, "updated_at": instant(updated_at)}
+    return {**dict.fromkeys(ARROW["customers"].names), **given}
 
 
 class Feed:
@@ -88,40 +83,45 @@ class Feed:
         part.rename(file)
 
     def inputs(self) -> dict[str, DataFrame]:
-        return {
-            name: self.spark.readStream.schema(TABLES[name])
-            .option("maxFilesPerTrigger", 1)
-            .parquet(str(self.folder / name))
-            for name in self.job.inputs
-        }
+        reader = self.spark.readStream.option("maxFilesPerTrigger", 1)
+        return {name: reader.schema(TABLES[name]).parquet(str(self.folder / name)) for name in self.job.inputs}
 
-    def run(self, timeout: float = 120, sink: Sink | None = None, **options: Any) -> list[dict[str, Any]]:
+    def run(self, sink: Sink | None = None, **options: Any) -> Progress:
         """Works off what is there on the same checkpoint, then says what was done in each batch (Spark's progress)."""
-        query = start(
-            self.job,
-            self.inputs(),
-            sink=sink or ParquetSink(self.output),
-            checkpoint=self.checkpoint,
-            available_now=True,
-            **options,
-        )
+        options |= {"sink": sink or ParquetSink(self.output), "checkpoint": self.checkpoint}
+        query = start(self.job, self.inputs(), available_now=True, **options)
         try:
-            assert query.awaitTermination(timeout), "the query has not ended in time"
+            assert query.awaitTermination(120), "the query has not ended in time"
             return [dict(progress) for progress in query.recentProgress]
         finally:
             query.stop()
 
-    def run_each(self, runs: Iterable[Iterable[Rows]], **options: Any) -> list[dict[str, Any]]:
-        """Adds the batches of each run, and works them off before those of the next are there."""
+    def work(self, *batches: Iterable[Mapping[str, Any]], name: str = "transactions", **options: Any) -> Progress:
+        """Adds files, and works off what is there."""
+        self.add(*batches, name=name)
+        return self.run(**options)
+
+    def run_each(self, runs: Iterable[Iterable[Rows]], repeat: bool = False, **options: Any) -> Progress:
+        """Adds the batches of each run, and works them off before those of the next are there. With `repeat` each run
+        begins with the newest batch of the one before it."""
         progress = []
-        for run in runs:
-            self.add(*run)
-            progress += self.run(**options)
+        for number, run in enumerate(runs):
+            if repeat and number:
+                uncommit(self.checkpoint)
+            progress += self.work(*run, **options)
         return progress
 
     def rows(self, columns: str = "*") -> list[tuple[Any, ...]]:
         """The committed rows, sorted."""
         return read(self.output, columns)
+
+
+def uncommit(checkpoint: Path) -> None:
+    """As if the driver had been killed after the newest batch was written, before Spark noted that it was."""
+    logs = [file for file in (checkpoint / "commits").iterdir() if file.name.isdigit()]
+    newest = max(logs, key=lambda file: int(file.name))
+    newest.unlink()
+    newest.with_name(f".{newest.name}.crc").unlink(missing_ok=True)
 
 
 def dropped(progress: Iterable[Mapping[str, Any]]) -> int:

@@ -131,7 +131,3 @@ def disordered(seed: int = 7) -> tuple[list[Rows], list[Rows]]:
 def rows_of(runs: Iterable[Iterable[Rows]]) -> Rows:
     """All rows, in the order in which they are sent."""
     return [row for run in runs for batch in run for row in batch]
-
-
-def values(rows: Iterable[Mapping[str, Any]], *columns: str) -> list[tuple[Any, ...]]:
-    return sorted(tuple(row[column] for column in columns) for row in rows)

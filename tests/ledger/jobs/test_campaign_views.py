@@ -59,15 +59,15 @@ def test_views_are_counted_by_campaign_and_ten_seconds(feed):
 
 def test_only_views_of_known_ads_count_and_only_they_move_the_watermark(feed):
     case = feed(JOB)
-    case.add(
+    case.work(
         [event("AD0001", "10:00"), event("AD0010", "10:00:09.999999"), event("AD0011", "10:00:05")],
         [event("AD0001", "10:00:01", "click"), event("AD9999", "10:00:02"), event(None, "10:00:02")],
         [event("AD0001", "13:00", "purchase")],
         [event("AD0001", "10:00:02")],
         [event("AD0001", "11:00")],
         name="ad_events",
+        lateness="0 seconds",
     )
-    case.run(lateness="0 seconds")
 
     assert case.rows("window_start, window_end, campaign_id, views") == [
         (instant("10:00"), instant("10:00:10"), "CM001", 3),

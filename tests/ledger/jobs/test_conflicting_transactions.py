@@ -45,12 +45,10 @@ def test_copies_that_contradict_the_first_are_written_and_exact_ones_are_not(fee
 
 def test_their_number_and_a_sample_of_their_hashed_ids_are_observed(feed):
     case = feed(JOB)
-    case.add(
+    first, second, *_ = case.work(
         [transaction("T1", "10:00"), transaction("T2", "10:00"), transaction("T3", "10:00")],
         [transaction("T1", "10:00"), transaction("T2", "10:00", amount=Decimal(11)), transaction("T3", "10:01")],
     )
-
-    first, second, *_ = case.run()
 
     assert case.rows("transaction_id, amount") == [("T2", Decimal(11)), ("T3", Decimal(10))]
     assert first["observedMetrics"]["ledgerops_conflicts"]["conflicts"] == 0
@@ -71,11 +69,9 @@ def test_a_copy_is_known_after_a_restart_and_forgotten_once_the_watermark_has_pa
 def test_within_a_batch_the_earlier_event_counts_as_the_first_and_what_has_no_time_as_the_last(feed):
     case = feed(JOB)
     untimed = transaction("T1", "10:00", amount=Decimal(3)) | {"event_time": None}
-    case.add(
+    case.work(
         [untimed, transaction("T1", "10:01", amount=Decimal(2)), transaction("T1", "10:00", amount=Decimal(1))],
         [transaction("alone", "10:00") | {"event_time": None}],
     )
-
-    case.run()
 
     assert case.rows("amount") == [(Decimal(2),), (Decimal(3),)]

@@ -1,5 +1,4 @@
 from dataclasses import replace
-from datetime import timedelta
 from decimal import Decimal
 
 import pytest
@@ -8,29 +7,11 @@ from pyspark.sql import functions as F
 
 from ledgerops.ledger.jobs.cumulative_counts import JOB
 from tests.ledger.jobs.feed import instant, transaction
-from tests.ledger.jobs.oracle import ask, batches_of, disordered, with_late
+from tests.tables import cases
 
 pytestmark = pytest.mark.spark
 
-# each row in the step it is in and the later ones of its day, less those that were written when it came
-STEPS = """
-SELECT midnight, ends, customer_id, count(*), sum(amount)
-FROM (
-    SELECT *, time_bucket(INTERVAL 1 DAY, event_time) AS midnight,
-        time_bucket(INTERVAL 2 HOURS, event_time) + (n + 1) * INTERVAL 2 HOURS AS ends
-    FROM rows, range(12) AS steps(n)
-)
-WHERE ends <= midnight + INTERVAL 1 DAY AND ends > operation::TIMESTAMPTZ AND ends <= $evict
-GROUP BY midnight, ends, customer_id ORDER BY ALL
-"""
 WANTED = "strftime(window_end, '%d %H:%M'), customer_id, transactions"
-
-
-def test_counts_are_those_of_the_day_so_far(feed):
-    case = feed(JOB)
-    case.run_each(disordered(), lateness="10 minutes")
-    batches = batches_of(disordered(), timedelta(minutes=10))
-    assert case.rows() == ask(STEPS, with_late(batches), evict=batches[-1].evict)
 
 
 def test_a_step_is_written_when_the_watermark_reaches_its_end_and_so_are_steps_without_transactions(feed):
@@ -51,11 +32,11 @@ def test_the_day_begins_anew_at_midnight_whatever_the_time_zone_of_the_session(f
     job_session.conf.set("spark.sql.session.timeZone", "America/New_York")
     try:
         case = feed(JOB)
-        case.add(
+        case.work(
             [transaction("last", "23:59:59.999999", amount=Decimal("1.25")), transaction("first", "2024-03-02T00:00")],
             [transaction("clock", "2024-03-02T02:00", "C2")],
+            lateness="0 seconds",
         )
-        case.run(lateness="0 seconds")
     finally:
         job_session.conf.set("spark.sql.session.timeZone", "UTC")
 
@@ -65,22 +46,10 @@ def test_the_day_begins_anew_at_midnight_whatever_the_time_zone_of_the_session(f
     ]
 
 
-def test_a_late_transaction_still_counts_in_the_later_steps_of_its_day(feed):
-    case = feed(JOB)
-    early = [transaction("t1", "19:00"), transaction("clock", "21:00", "C2")]
-    later = [[transaction("late", "17:00")], [transaction("clock", "2024-03-02T00:00", "C2")]]
-    case.run_each([[early], later], lateness="0 seconds")
-
-    counts = [row for row in case.rows(WANTED) if row[1] == "C1"]
-    assert counts == [("01 20:00", "C1", 1), ("01 22:00", "C1", 2), ("02 00:00", "C1", 2)]
-
-
-@pytest.mark.parametrize(
-    ("again", "message"),
-    [
-        pytest.param(False, "not supported for streaming aggregations without watermark", id="a derived end"),
-        pytest.param(True, "Redefining watermark is disallowed", id="a derived end with a watermark of its own"),
-    ],
+@cases(
+    "again, message",
+    ("a derived end", False, "not supported for streaming aggregations without watermark"),
+    ("a derived end with a watermark of its own", True, "Redefining watermark is disallowed"),
 )
 def test_spark_still_refuses_the_plain_ways_for_which_the_sliding_window_stands(feed, again, message):
     def plain(transactions, lateness):

@@ -38,14 +38,11 @@ def test_the_newest_rows_are_the_counts_of_all_transactions_late_ones_and_copies
 
 
 def test_a_customer_at_the_limit_is_not_written_and_rows_without_a_customer_are_not_counted(case):
-    case.add(
+    case.work(
         [transaction(f"a{n}", "10:00", "C1") for n in range(BUSY)],
         [transaction(f"b{n}", "10:00", None) for n in range(BUSY + 1)],
     )
-    case.run()
     assert current(case) == []
-    case.add([transaction("one more", "09:00", "C1")])
-
-    case.run()
+    case.work([transaction("one more", "09:00", "C1")])
 
     assert current(case) == [("C1", BUSY + 1, Decimal("560.00"))]

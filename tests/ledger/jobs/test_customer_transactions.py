@@ -2,7 +2,7 @@ import pyarrow as pa
 import pytest
 
 from ledgerops.ledger.jobs.customer_transactions import JOB
-from tests.ledger.jobs.feed import ARROW, customer, transaction
+from tests.ledger.jobs.feed import ARROW, customer
 from tests.ledger.jobs.oracle import ask_tables, disordered, rows_of
 
 pytestmark = pytest.mark.spark
@@ -19,8 +19,7 @@ def test_each_transaction_is_written_with_each_version_of_its_customer(feed):
     runs = disordered()
     for run, customers in zip(runs, versions, strict=True):
         case.add(*run)
-        case.add(customers, name="customers")
-        progress = case.run()
+        progress = case.work(customers, name="customers")
 
     rows = rows_of(runs)
     tables = {
@@ -30,17 +29,3 @@ def test_each_transaction_is_written_with_each_version_of_its_customer(feed):
     question = "SELECT transaction_id, event_time, amount, last, updated_at FROM rows JOIN versions USING (customer_id)"
     assert case.rows(WANTED) == ask_tables(f"{question} ORDER BY ALL", tables)
     assert progress[-1]["stateOperators"][0]["numRowsTotal"] == len(rows) + 5, "both sides are kept for good"
-
-
-def test_transactions_wait_and_are_written_again_with_each_new_version(feed):
-    case = feed(JOB)
-    case.add([transaction("t1", "10:00"), transaction("t2", "10:00", "C2")])
-    case.run()
-    assert case.rows("transaction_id, last") == []
-
-    case.add([customer("C1", "Smith")], name="customers")
-    case.run()
-    case.add([customer("C1", "Smith-Jones")], name="customers")
-    case.run()
-
-    assert case.rows("transaction_id, last") == [("t1", "Smith"), ("t1", "Smith-Jones")]

@@ -19,6 +19,7 @@ from ledgerops.ledger.jobs.databases import (
 from ledgerops.ledger.jobs.lookup import Lookup
 from tests.postgres import Postgres
 from tests.refusals import refusal_of
+from tests.tables import cases
 
 TABLE = Table("accounts", "account_id", ("district_id", "opened_on"), dates=("opened_on",))
 CREATE = "CREATE TABLE accounts (account_id TEXT PRIMARY KEY, district_id INT, opened_on {})"
@@ -74,14 +75,12 @@ def test_another_url_is_refused_without_its_password(url):
     assert "secret" not in told
 
 
-@pytest.mark.parametrize(
+@cases(
     "url",
-    [
-        pytest.param("me:secret@127.0.0.1:1/bank", id="nobody listens"),
-        pytest.param("me:secret@127.0.0.1:port/bank", id="not a port"),
-        pytest.param("me:secret@127.0.0.1/bank?secret=secret", id="an unknown option"),
-        pytest.param("me:sec%72et@127.0.0.1:1/bank", id="an encoded password"),
-    ],
+    ("nobody listens", "me:secret@127.0.0.1:1/bank"),
+    ("not a port", "me:secret@127.0.0.1:port/bank"),
+    ("an unknown option", "me:secret@127.0.0.1/bank?secret=secret"),
+    ("an encoded password", "me:sec%72et@127.0.0.1:1/bank"),
 )
 def test_an_unreachable_postgres_is_one_line_without_the_password(url):
     told = refusal_of(check_table, f"postgresql://{url}", TABLE)

@@ -10,8 +10,7 @@ from ledgerops.ledger.plan.schemas import TABLES
 from ledgerops.ledger.run.start import start
 from ledgerops.ledger.sinks import ParquetSink
 from ledgerops.ledger.sources import landing
-from tests.ledger.jobs.faults import uncommit
-from tests.ledger.jobs.feed import read
+from tests.ledger.jobs.feed import read, uncommit
 
 pytestmark = pytest.mark.spark
 
@@ -24,13 +23,8 @@ def written(job_session, tmp_path):
 
     def work():
         rejects = landing.open_table(job_session, tmp_path / "landing", "rejects", 1, "unused")
-        query = start(
-            JOB,
-            {"rejects": rejects},
-            sink=ParquetSink(tmp_path / "output"),
-            checkpoint=tmp_path / "checkpoint",
-            available_now=True,
-        )
+        sink, checkpoint = ParquetSink(tmp_path / "output"), tmp_path / "checkpoint"
+        query = start(JOB, {"rejects": rejects}, sink=sink, checkpoint=checkpoint, available_now=True)
         assert query.awaitTermination(120), "the query has not ended in time"
         return read(tmp_path / "output", "topic, reason, detail, value_length, value, key")
 

@@ -47,9 +47,7 @@ def test_every_batch_writes_the_totals_of_its_customers_across_a_restart(feed):
 def test_ratios_are_null_until_there_is_a_credit_and_money_in_it(feed):
     case = feed(JOB)
     case.add([given("d1", "C1"), given("d2", "C2")], [given("d3", "C1")], name="debits")
-    case.add([given("c1", "C2", amount=Decimal(0))], [given("c2", "C1", amount=Decimal(5))], name="credits")
-
-    case.run()
+    case.work([given("c1", "C2", amount=Decimal(0))], [given("c2", "C1", amount=Decimal(5))], name="credits")
 
     assert case.rows("customer_id, debits, credits, count_ratio, amount_ratio") == [
         ("C1", 1, 0, None, None),

@@ -16,14 +16,11 @@ def test_transactions_wait_for_their_customer_across_a_restart_and_are_written_o
     case = feed(PATIENT)
     case.add([customer("C1", "Smith", "10:00"), customer("C1", "older", "09:00")], name="customers")
     case.add([transaction("t1", "10:00", "C1"), transaction("t2", "10:00:00.123456", "C2", operation='a "b" \\ ü')])
-    case.add([transaction("t3", "10:02", "C2"), transaction("t4", "10:03", "C1")])
-    case.run()
+    case.work([transaction("t3", "10:02", "C2"), transaction("t4", "10:03", "C1")])
     assert case.rows(WANTED) == [("t1", "Smith", True), ("t4", "Smith", True)]
 
-    case.add([customer("C2", "Jones")], name="customers")
-    case.run()
-    case.add([transaction("t5", "10:05", "C2")])
-    case.run()
+    case.work([customer("C2", "Jones")], name="customers")
+    case.work([transaction("t5", "10:05", "C2")])
 
     names = ["Smith", "Jones", "Jones", "Smith", "Jones"]
     assert case.rows(WANTED) == [(f"t{n}", name, True) for n, name in enumerate(names, 1)]
@@ -33,12 +30,10 @@ def test_transactions_wait_for_their_customer_across_a_restart_and_are_written_o
 
 def test_what_has_waited_too_long_is_written_without_its_customer_and_only_once(feed):
     case = feed(replace(JOB, transform=partial(transform, wait=0.001)))
-    case.add([transaction("t1", "10:00", "C2"), transaction("t2", "10:01", "C2")], [transaction("t3", "10:02", "C3")])
-    case.run()
+    case.work([transaction("t1", "10:00", "C2"), transaction("t2", "10:01", "C2")], [transaction("t3", "10:02", "C3")])
     assert case.rows(WANTED) == [("t1", None, False), ("t2", None, False)]
 
     case.add([customer("C2", "Jones")], name="customers")
-    case.add([transaction("t4", "10:03", "C2")])
-    case.run()
+    case.work([transaction("t4", "10:03", "C2")])
 
     assert case.rows(WANTED) == [*((f"t{n}", None, False) for n in (1, 2, 3)), ("t4", "Jones", True)]

@@ -7,6 +7,7 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.tws_tester import TwsTester
 
 from ledgerops.ledger.jobs.enriched_transactions import MAX_PAIRS_PER_CUSTOMER, Enrichment
+from tests.tables import cases
 
 GROUP = (7,)
 WAIT_SECONDS = 60
@@ -48,12 +49,10 @@ def test_what_began_to_wait_with_a_shorter_wait_is_handed_on_after_the_longer_on
     assert batches.at(61) == [("t1", None)]
 
 
-@pytest.mark.parametrize(
+@cases(
     "others",
-    [
-        pytest.param(3, id="few customers, read together"),
-        pytest.param(40 * MAX_PAIRS_PER_CUSTOMER, id="many customers, asked for one by one"),
-    ],
+    ("few customers, read together", 3),
+    ("many customers, asked for one by one", 40 * MAX_PAIRS_PER_CUSTOMER),
 )
 @pytest.mark.parametrize("seed", range(5))
 def test_every_transaction_comes_out_once_with_the_newest_version_that_has_arrived_or_after_its_wait(others, seed):

@@ -6,11 +6,10 @@ import pytest
 
 from ledgerops.errors import UserError
 from ledgerops.ledger.jobs import DEFAULT_JOBS, JOBS, choose_jobs, find_job
-from ledgerops.ledger.jobs.job import GROUPS
 from ledgerops.ledger.jobs.large_credits import JOB
 from ledgerops.ledger.run.start import start
 from ledgerops.ledger.sinks import ParquetSink
-from tests.refusals import refusal_of
+from tests.tables import cases
 
 
 @pytest.mark.parametrize("job", JOBS, ids=lambda job: job.name)
@@ -28,12 +27,6 @@ def test_jobs_are_chosen_by_name_by_group_all_or_the_tour():
     assert choose_jobs([]) == DEFAULT_JOBS
     assert choose_jobs(["windows", "large_credits", "daily_counts"]) == (*windows, JOB)
     assert choose_jobs(["all"]) == JOBS
-
-
-def test_an_unknown_name_is_refused_with_a_hint():
-    there = f"{', '.join(job.name for job in JOBS)}, the groups {', '.join(GROUPS)}, and all"
-    assert refusal_of(find_job, "daily_count") == "no job named 'daily_count'; did you mean daily_counts?"
-    assert refusal_of(find_job, "x") == f"no job named 'x'; there are {there}"
 
 
 def batches(folder, *numbers):
@@ -70,32 +63,23 @@ def test_a_claim_that_was_never_used_may_change_its_source(tmp_path):
 
 
 OWN = '{"job": "large_credits", "fingerprint": "plan a"}'
+
+
 # the note beside a checkpoint, the batches planned, committed and written -> what is said
-APART = {
-    "a checkpoint that ledgerops did not make": (
-        None, [0], [0], [0],
-        "{c} is the checkpoint of an unknown query, without checkpoint.job.json; choose another folder",
-    ),
-    "another job's": (
-        OWN.replace("large_credits", "daily_counts"), [0], [0], [0],
-        "{c} is the checkpoint of job daily_counts, not large_credits; choose another folder",
-    ),
-    "another source's": (
-        OWN.replace("plan a", "plan b"), [0], [0], [0],
-        "{c} belongs to another source (plan b, now plan a); choose another folder, "
-        "or move it and {o} away to start over",
-    ),
-    "the checkpoint was deleted, the output not": (
-        OWN, [], [], [0], "{o} has batches that {c} does not have; move the output away",
-    ),
-    "the output was replaced by an older one": (
-        OWN, [0, 1, 2], [0, 1], [0],
-        "{o} lacks batches that {c} has committed; put the output back, or move the checkpoint away",
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("note", "planned", "done", "written", "message"), APART.values(), ids=APART)
+@cases(
+    "note, planned, done, written, message",
+    ("a checkpoint that ledgerops did not make", None, [0], [0], [0],
+     "{c} is the checkpoint of an unknown query, without checkpoint.job.json; choose another folder"),
+    ("another job's", OWN.replace("large_credits", "daily_counts"), [0], [0], [0],
+     "{c} is the checkpoint of job daily_counts, not large_credits; choose another folder"),
+    ("another source's", OWN.replace("plan a", "plan b"), [0], [0], [0],
+     "{c} belongs to another source (plan b, now plan a); choose another folder, "
+     "or move it and {o} away to start over"),
+    ("the checkpoint was deleted, the output not", OWN, [], [], [0],
+     "{o} has batches that {c} does not have; move the output away"),
+    ("the output was replaced by an older one", OWN, [0, 1, 2], [0, 1], [0],
+     "{o} lacks batches that {c} has committed; put the output back, or move the checkpoint away"),
+)  # fmt: skip
 def test_what_does_not_belong_together_is_refused(tmp_path, note, planned, done, written, message):
     checkpoint, output = tmp_path / "checkpoint", tmp_path / "output"
     if note:

@@ -1,35 +1,19 @@
 from dataclasses import replace
-from datetime import timedelta
 
 import pytest
 
 from ledgerops.ledger.jobs import find_job
 from ledgerops.ledger.jobs.late_transactions import JOB
 from tests.ledger.jobs.feed import Feed, dropped, transaction
-from tests.ledger.jobs.oracle import batches_of, disordered, in_time, rows_of, values
+from tests.ledger.jobs.oracle import disordered
 
 pytestmark = pytest.mark.spark
-
-LATENESS = timedelta(minutes=10)
 
 
 def written(case):
     """The ids of the rows that are late, and of those that are not."""
     rows = case.rows("transaction_id, topic")
     return [[i for i, topic in rows if topic == f"transactions.{kind}"] for kind in ("late", "on_time")]
-
-
-def test_rows_are_divided_as_the_model_says_and_none_is_lost(feed):
-    case = feed(JOB)
-    first, second = disordered()
-    case.run_each([first, second], lateness="10 minutes")
-
-    # no state, so no batch without rows between the runs: to the watermark they are one
-    on_time = in_time(batches_of([[*first, *second]], LATENESS))
-    late, kept = written(case)
-    assert kept == [i for (i,) in values(on_time, "transaction_id")]
-    assert sorted(late + kept) == [i for (i,) in values(rows_of([first, second]), "transaction_id")]
-    assert len(late) > 5
 
 
 def test_late_rows_are_those_that_dedup_drops_in_the_same_batches(feed, job_session, tmp_path):
@@ -64,12 +48,12 @@ def test_late_rows_are_those_that_dedup_drops_in_the_same_batches(feed, job_sess
 def test_a_row_at_the_watermark_is_late_one_after_it_is_not_and_none_is_late_in_the_first_batch(feed):
     case = feed(JOB)
     untimed = transaction("of no time", "10:00") | {"event_time": None}
-    case.add(
+    case.work(
         [transaction("first", "10:00"), transaction("old, first batch", "01:00")],
         [transaction("next", "10:05"), transaction("old, second batch", "01:00")],
         [transaction("at the watermark", "09:50"), transaction("just after", "09:50:00.000001"), untimed],
+        lateness="10 minutes",
     )
-    case.run(lateness="10 minutes")
 
     late, kept = written(case)
     assert late == ["at the watermark"]

@@ -24,11 +24,9 @@ TABLES = {
     """,
 }
 # a question about what a job wrote, and the question to the bank's tables that has the same answer
+SUMS = "SELECT count(*), count(DISTINCT transaction_id), sum(amount), sum(balance) FROM"
 QUESTIONS = {
-    "dedup_transactions": (
-        "SELECT count(*), count(DISTINCT transaction_id), sum(amount), sum(balance) FROM output",
-        "SELECT count(*), count(DISTINCT transaction_id), sum(amount), sum(balance) FROM transactions",
-    ),
+    "dedup_transactions": (f"{SUMS} output", f"{SUMS} transactions"),
     "daily_counts": (
         "FROM output ORDER BY ALL",
         """

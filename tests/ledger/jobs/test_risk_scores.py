@@ -63,20 +63,6 @@ def test_a_service_that_fails_and_hangs_loses_and_repeats_nothing(feed):
     assert certain <= ends <= certain | {(True, "no answer within 0.3 s", "risk_scores.failed")}
 
 
-def test_a_service_that_is_gone_holds_no_batch_up_and_scores_go_on_when_it_is_back(feed):
-    case = feed(limited())
-    case.add([transaction("t1", "10:00")])
-    with RiskService() as risk:
-        risk.stop()
-        case.run(services={"risk": risk.url})
-        risk.start()
-        case.add([transaction("t2", "10:00")])
-        case.run(services={"risk": risk.url})
-
-    failed, scored = ("t1", "cannot connect", "risk_scores.failed"), ("t2", None, "risk_scores")
-    assert case.rows("transaction_id, reason, output") == [failed, scored]
-
-
 def test_a_service_that_never_answers_takes_no_longer_than_its_time(feed):
     case = feed(limited(Limits(concurrency=2, timeout_seconds=60.0, retries=5, total_seconds=1.0)))
     names = [f"t{number:03}" for number in range(10 * CALL_TRANSACTIONS)]

@@ -40,8 +40,7 @@ def test_an_idle_input_holds_the_watermark_and_no_row(feed):
     case.add([transaction("d1", "10:00", type="Debit")], [transaction("d2", "23:00", type="Debit")], name="debits")
 
     progress = case.run(lateness="10 minutes")
-    case.add([transaction("d3", "09:00", type="Debit", amount=None)], name="debits")
-    case.run(lateness="10 minutes")
+    case.work([transaction("d3", "09:00", type="Debit", amount=None)], name="debits", lateness="10 minutes")
 
     assert {one["eventTime"].get("watermark") for one in progress} == {"1970-01-01T00:00:00.000Z"}
     ten = Decimal("-10.00")
@@ -51,9 +50,7 @@ def test_an_idle_input_holds_the_watermark_and_no_row(feed):
 def test_the_input_and_not_the_type_says_where_money_goes(feed):
     case = feed(JOB)
     case.add([transaction("a debit", "10:00", type="Credit")], name="debits")
-    case.add([transaction("a credit", "10:00", type="Debit")], name="credits")
-
-    case.run()
+    case.work([transaction("a credit", "10:00", type="Debit")], name="credits")
 
     assert case.rows("transaction_id, signed_amount, type") == [
         ("a credit", Decimal("10.00"), "Debit"),

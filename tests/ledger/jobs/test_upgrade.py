@@ -29,8 +29,7 @@ def not_grouped(transactions, lateness):
 
 def test_what_changed_in_a_job_is_told_by_name_with_the_two_ways_on(feed):
     case = feed(JOB)
-    case.add([transaction("T1", "10:00")])
-    case.run()
+    case.work([transaction("T1", "10:00")])
     told = {}
     for transform in (by_account, not_grouped):
         case.add([transaction("T2", "11:00")])

@@ -72,8 +72,7 @@ def test_each_transaction_in_time_is_written_with_the_version_of_its_time(feed):
 def test_transactions_come_out_while_no_customer_does(feed):
     case = feed(JOB)
     case.add([transaction("t1", "10:00:00.123456", operation='a "b" \\ ü'), transaction("t2", "10:00", "C2")])
-    case.add([transaction("clock", "12:00")])
-    case.run(lateness="0 seconds")
+    case.work([transaction("clock", "12:00")], lateness="0 seconds")
 
     assert case.rows(WANTED) == [("t1", None, False), ("t2", None, False)]
     assert case.rows("epoch_us(event_time), operation, amount::VARCHAR") == [
@@ -85,23 +84,19 @@ def test_transactions_come_out_while_no_customer_does(feed):
 def test_a_customer_far_behind_the_watermark_is_not_late_and_one_ahead_does_not_move_it(feed):
     case = feed(JOB)
     case.add([transaction("t1", "10:00")], [transaction("t2", "12:00")])
-    case.add([customer("C9", "of next year", "2025-01-01T00:00")], name="customers")
-    case.run(lateness="0 seconds")
+    case.work([customer("C9", "of next year", "2025-01-01T00:00")], name="customers", lateness="0 seconds")
     assert case.rows(WANTED) == [("t1", None, False)]
 
     case.add([customer("C1", "old", "1920-01-01T00:00")], name="customers")
-    case.add([transaction("t3", "12:00:10")])
-    case.run(lateness="0 seconds")
+    case.work([transaction("t3", "12:00:10")], lateness="0 seconds")
     assert case.rows(WANTED) == [("t1", None, False), ("t2", "old", True)]
 
 
 def test_versions_that_no_later_transaction_can_need_are_forgotten(feed):
     case = feed(JOB)
     case.add([customer("C1", f"v{hour:02}", f"{hour:02}:00") for hour in range(24)], name="customers")
-    case.add([transaction("t1", "10:30")], [transaction("t2", "12:00")])
-    case.run(lateness="0 seconds")
-    case.add([transaction("t3", "2024-03-02T12:00")], [transaction("t4", "2024-03-03T12:00")])
-    case.run(lateness="0 seconds")
+    case.work([transaction("t1", "10:30")], [transaction("t2", "12:00")], lateness="0 seconds")
+    case.work([transaction("t3", "2024-03-02T12:00")], [transaction("t4", "2024-03-03T12:00")], lateness="0 seconds")
 
     assert case.rows(WANTED) == [("t1", "v10", True), ("t2", "v12", True), ("t3", "v23", True)]
     reader = case.spark.read.format("statestore").options(operatorId=0, stateVarName="versions")

@@ -15,7 +15,6 @@ from ledgerops.common.kafka import KafkaClient
 from ledgerops.errors import UserError
 from ledgerops.ledger.jobs import customer_activity, late_transactions, split_transactions
 from ledgerops.ledger.sinks import KafkaSink
-from tests.ledger.jobs.faults import uncommit
 from tests.ledger.jobs.feed import transaction
 
 pytestmark = pytest.mark.spark
@@ -51,12 +50,8 @@ def ids(found):
 def test_rows_go_to_the_topics_of_their_route_and_a_repeated_batch_is_sent_again_but_not_lost(feed, kafka, prefix):
     case, sink = feed(split_transactions.JOB), KafkaSink(kafka.client, prefix)
     debit = transaction("d", "10:00:00.000001", "C7", type="Debit", amount=Decimal("12345678901234.50"))
-    case.add([transaction("a", "10:00"), debit], [transaction("b", "10:01")])
-    case.run(sink=sink)
-    uncommit(case.checkpoint)
-    case.add([transaction("c", "10:02")])
-
-    case.run(sink=sink)
+    runs = [[[transaction("a", "10:00"), debit], [transaction("b", "10:01")]], [[transaction("c", "10:02")]]]
+    case.run_each(runs, repeat=True, sink=sink)
 
     made, [(_, key, value)] = records(kafka, f"{prefix}transactions.debits")
     assert (made, key) == (5, b"C7")

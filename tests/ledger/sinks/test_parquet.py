@@ -9,8 +9,7 @@ import pytest
 from ledgerops.ledger.jobs import customer_activity, dedup_transactions, late_transactions
 from ledgerops.ledger.sinks import ParquetSink
 from ledgerops.ledger.sinks.committed import last_batch
-from tests.ledger.jobs.faults import uncommit
-from tests.ledger.jobs.feed import transaction
+from tests.ledger.jobs.feed import transaction, uncommit
 from tests.ledger.jobs.oracle import ask, batches_of, disordered, rows_of
 
 pytestmark = pytest.mark.spark
@@ -41,8 +40,7 @@ def test_a_batch_that_is_repeated_at_any_point_is_there_once(feed):
     case.run(sink=sink)
     before = case.rows()
     uncommit(case.checkpoint)
-    case.add(*first[2:])
-    case.run(sink=sink)
+    case.work(*first[2:], sink=sink)
 
     model = batches_of([first], timedelta(minutes=1))
     expected = [(row["transaction_id"], row["event_time"] <= batch.late) for batch in model for row in batch.rows]
@@ -54,27 +52,15 @@ def test_a_batch_that_is_repeated_at_any_point_is_there_once(feed):
 def test_state_goes_on_where_a_repeated_batch_of_updates_left_it(feed):
     job = replace(customer_activity.JOB, transform=partial(customer_activity.transform, least=20))
     case, (first, second) = feed(job), disordered()
-    case.add(*first)
-    case.run()
-    uncommit(case.checkpoint)
-    case.add(*second, [transaction("last", "10:00", "C1")])
+    runs = [first, [*second, [transaction("last", "10:00", "C1")]]]
+    case.run_each(runs, repeat=True)
 
-    case.run()
-
-    rows = [*rows_of([first, second]), transaction("last", "10:00", "C1")]
     question = "SELECT customer_id, count(*), sum(amount) FROM rows GROUP BY 1 HAVING count(*) > 20 ORDER BY ALL"
     newest = {row[0]: row for row in case.rows("customer_id, transactions, amount")}  # the highest count comes last
-    assert sorted(newest.values()) == ask(question, rows)
+    assert sorted(newest.values()) == ask(question, rows_of(runs))
 
 
 def test_sparks_file_sink_skips_a_repeated_batch_and_keeps_its_state(feed):
-    case, (first, second) = feed(dedup_transactions.JOB), disordered()
-    every = rows_of([first, second])
-    case.add(*first)
-    case.run(lateness="3 days")
-    uncommit(case.checkpoint)
-    case.add(*second)
-
-    case.run(lateness="3 days")
-
-    assert case.rows("transaction_id") == ask("SELECT DISTINCT transaction_id FROM rows ORDER BY 1", every)
+    case, runs = feed(dedup_transactions.JOB), disordered()
+    case.run_each(runs, repeat=True, lateness="3 days")
+    assert case.rows("transaction_id") == ask("SELECT DISTINCT transaction_id FROM rows ORDER BY 1", rows_of(runs))

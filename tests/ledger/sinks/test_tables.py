@@ -12,6 +12,7 @@ from ledgerops.ledger.sinks import PostgresSink
 from ledgerops.ledger.sinks.tables import Target, create_staging, repeated_rows
 from tests.ledger.jobs.feed import instant
 from tests.refusals import refusal_of
+from tests.tables import cases
 
 COLUMNS = {"customer_id": "text", "event_time": "timestamp with time zone", "amount": "numeric(18,2)", "notes": "jsonb"}
 EARLY, LATE = instant("10:00"), instant("10:01")
@@ -79,14 +80,12 @@ OTHERS = "event_time timestamptz, amount numeric(18,2), notes jsonb"
 NO_TYPE = "has event_time as timestamp without time zone, not as timestamp with time zone"
 
 
-@pytest.mark.parametrize(
-    ("columns", "reason"),
-    [
-        pytest.param("customer_id text UNIQUE, event_time timestamptz, notes jsonb", "has no column amount", id="less"),
-        pytest.param(f"customer_id text UNIQUE, {OTHERS.replace('tz', '')}", NO_TYPE, id="another type"),
-        pytest.param(f"customer_id text, {OTHERS}", NO_KEY, id="no key"),
-        pytest.param(f"customer_id text, {OTHERS}, UNIQUE (customer_id, amount)", NO_KEY, id="a key of more columns"),
-    ],
+@cases(
+    "columns, reason",
+    ("less", "customer_id text UNIQUE, event_time timestamptz, notes jsonb", "has no column amount"),
+    ("another type", f"customer_id text UNIQUE, {OTHERS.replace('tz', '')}", NO_TYPE),
+    ("no key", f"customer_id text, {OTHERS}", NO_KEY),
+    ("a key of more columns", f"customer_id text, {OTHERS}, UNIQUE (customer_id, amount)", NO_KEY),
 )
 def test_a_table_that_does_not_fit_is_refused(database, columns, reason):
     database.execute(f"CREATE TABLE counts ({columns})")
@@ -94,12 +93,10 @@ def test_a_table_that_does_not_fit_is_refused(database, columns, reason):
     assert told == f"cannot write to table counts: it {reason}; rename it, or alter it to fit"
 
 
-@pytest.mark.parametrize(
+@cases(
     "columns",
-    [
-        pytest.param(f"customer_id text PRIMARY KEY, {OTHERS}", id="the same"),
-        pytest.param(f"seen timestamptz DEFAULT now(), {OTHERS}, customer_id text UNIQUE", id="more, in another order"),
-    ],
+    ("the same", f"customer_id text PRIMARY KEY, {OTHERS}"),
+    ("more, in another order", f"seen timestamptz DEFAULT now(), {OTHERS}, customer_id text UNIQUE"),
 )
 def test_a_table_of_ones_own_that_fits_is_taken(database, columns):
     database.execute(f"CREATE TABLE counts ({columns})")
@@ -116,17 +113,15 @@ def test_the_password_is_told_nowhere(tmp_path):
     assert "geheim" not in f"{told}{sink!r}{sink}"
 
 
-@pytest.mark.parametrize(
+@cases(
     "url",
-    [
-        pytest.param("postgresql://ledger:geheim%zz@127.0.0.1/bank", id="not a URL"),
-        pytest.param("postgresql://ledger:geheim@[::1/bank", id="a host that is none"),
-        pytest.param("postgresql://ledger:geheim@127.0.0.1:x/bank", id="no port"),
-        pytest.param("mysql://ledger:geheim@127.0.0.1/bank", id="another database"),
-        pytest.param("host=127.0.0.1 password=geheim", id="no URL but settings"),
-        pytest.param("postgresql://ledger:gehe@im@127.0.0.1/bank", id="a password that ends up in the host's name"),
-        pytest.param("postgresql:///bank", id="no host, which Spark's driver needs"),
-    ],
+    ("not a URL", "postgresql://ledger:geheim%zz@127.0.0.1/bank"),
+    ("a host that is none", "postgresql://ledger:geheim@[::1/bank"),
+    ("no port", "postgresql://ledger:geheim@127.0.0.1:x/bank"),
+    ("another database", "mysql://ledger:geheim@127.0.0.1/bank"),
+    ("no URL but settings", "host=127.0.0.1 password=geheim"),
+    ("a password that ends up in the host's name", "postgresql://ledger:gehe@im@127.0.0.1/bank"),
+    ("no host, which Spark's driver needs", "postgresql:///bank"),
 )
 def test_what_is_no_url_of_a_database_is_refused(url):
     with pytest.raises(UserError) as refused:
