@@ -109,6 +109,11 @@ def test_the_digest_tells_what_a_plan_says_more(with_it, without):
     assert parse_plan(ONE + with_it).digest != parse_plan(ONE + without).digest
 
 
+def test_in_a_silent_phase_nothing_is_due_and_the_last_one_ends_the_stream():
+    assert (STREAM.due(30), STREAM.due(39.9), STREAM.due(10_000), STREAM.total) == (3000, 3000, TOTAL, TOTAL)
+    assert not during(30.001, 40).any()
+
+
 @settings(deadline=None, max_examples=30)
 @given(st.integers(0, TOTAL - 1), st.integers(1, 500))
 def test_rows_are_the_same_in_any_range(start, count):
