@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from pyspark.sql import DataFrame
 
@@ -12,7 +12,7 @@ LATENESS = "1 minute"  # generated rows are late by 10 s at most
 REPLAY_LATENESS = "2 days"
 
 Group = Literal["sql", "windows", "joins", "udfs", "stateful", "benchmark"]
-GROUPS: tuple[Group, ...] = ("sql", "windows", "joins", "udfs", "stateful", "benchmark")
+GROUPS: tuple[Group, ...] = get_args(Group)
 Service = Literal["accounts", "risk"]  # something besides Spark that a job asks, by URL
 
 

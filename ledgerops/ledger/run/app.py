@@ -70,11 +70,6 @@ class RunSetup:
         return self.sink.upstream(self.jobs)
 
     @property
-    def services(self) -> set[str]:
-        """What the jobs ask besides Spark."""
-        return {name for job in self.jobs for name in job.services}
-
-    @property
     def watch_options(self) -> dict[str, str]:
         """The options with which the watch asks the source how far the queries are behind."""
         if self.source.kafka is None:
@@ -171,7 +166,8 @@ def start_run(setup: RunSetup) -> ActiveRun:
     folder = setup.folder
     logging.basicConfig(filename=folder.log, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     with output_to(folder.log), ExitStack() as opened:
-        services = open_services(setup.services, setup.service_urls, folder.work, setup.source, opened)
+        wanted = {name for job in setup.jobs for name in job.services}
+        services = open_services(wanted, setup.service_urls, folder.work, setup.source, opened)
         jars = {"spark.jars": ",".join(map(str, setup.jars))} if setup.jars else {}
         quick = quick_start_conf() if setup.quick_start else {}
         conf = {"spark.app.name": folder.app, **SESSION_CONF, **jars, **quick, **setup.sink.conf, **setup.conf}
