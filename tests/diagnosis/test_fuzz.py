@@ -16,7 +16,7 @@ from ledgerops.runtime.replay import replay
 from tests.fuzzing import mutated
 from tests.fuzzing.cases import KINDS as CASES
 from tests.fuzzing.cases import run
-from tests.fuzzing.checks import judged
+from tests.fuzzing.checks import compared, judged
 from tests.fuzzing.made import T0, application
 from tests.paths import RECORDED
 from tests.tables import cases
@@ -64,6 +64,11 @@ def test_cases_hold_every_kind_of_observation_and_are_the_same_each_time():
 
 def test_the_real_lines_that_are_changed_are_all_that_are_recorded():
     assert len(mutated.recordings()) >= 7 and len(mutated.event_logs()) >= 2
+
+
+def test_both_halves_of_every_recording_are_compared():
+    for lines in mutated.recordings():
+        compared(recording.read_lines(iter(lines), "fuzz"), Counter())
 
 
 @pytest.mark.parametrize("seconds", [0.0, 1e-9, 1e9])

@@ -18,6 +18,7 @@ SLOW = {"warm": 14, "warm_stages": [LIGHT], "seconds": [5] * 4, "stages": [HELD_
 LATE_START = stage("save", seconds=[0.4, 0.4], began=7.0, wall=0.5)
 FROM_BIRTH = {"warm": 0, "seconds": [10] * 6, "stages": [LATE_START]}
 ASLEEP = stage("udf", seconds=[4.8, 4.8], wall=4.9, cpu=0.01)
+BRIEF = stage(seconds=[0.9, 0.9], wall=0.9)
 ONE_SLOT = stage(seconds=[2.4, 0.0], wall=4.9)
 WAITS, WRITES_LONG = stage("save", began=1.6, wall=0.1), stage("save", began=0.0, wall=0.1)
 SOON = stage("read", began=0.0, wall=0.1)
@@ -121,6 +122,7 @@ def test_samples_from_between_its_waits_tell_nothing_of_the_slots(history, shift
     ("after its last task", {"stages": [[WRITES_LONG], []] * 8}, {"heavy_since": 999}, False),
     ("the other one is light", {}, {"heavy_since": None}, False),
     ("a slot is free", {}, {"heavy_since": 999, "heavy": ONE_SLOT}, False),
+    ("its batches are over while the others wait", {}, {"heavy_since": 999, "heavy": BRIEF}, False),
     ("between its stages", {"stages": [[SOON, WAITS], []] * 8}, {"heavy_since": 999}, False),
     ("once", {"stages": [[WAITS], []] + [[], []] * 7}, {"heavy_since": 999}, False),
     ("no longer", {"stages": [[WAITS], []] * 7 + [[WRITES_LONG], []]}, {"heavy_since": 999}, False),

@@ -69,7 +69,7 @@ def scattered(seconds, seed, batches):
     ("another cap", lambda: reads(every(1.25), option="maxOffsetsPerTrigger")),
     ("it is not known whether files still arrive", lambda: reads(every(1.25), flat=False)),
     ("a recording without files", lambda: reads(every(1.25), known=0)),
-    ("the files of the newest batches are not known", lambda: reads(every(1.25), known=10)),
+    ("the files of the newest batches are not known", lambda: reads(every(1.25), known=20, batches=30)),
     ("just started", lambda: reads(every(1.25), batches=10)),
     ("idle", lambda: reads(every(1.25), idle=True)),
     ("no file yet", lambda: reads([])),

@@ -112,6 +112,13 @@ def test_others_are_not(history, make, case):
     assert list(RULE.check(make(history, **case))) == []
 
 
+OFFSETS = "offsets transactions-0 20000 to 21000"
+
+
+def without_one_average(n, batch):
+    return {"event_time_avg": None if n == 15 else batch.event_time_avg}
+
+
 def without_offsets(n, batch):
     return {"sources": tuple(replace(source, start={}, end={}) for source in batch.sources)}
 
@@ -121,6 +128,7 @@ def without_offsets(n, batch):
     ("a row of a batch without offsets", {"future": 3600.0}, without_offsets, ["batch 20"]),
     ("of a forgotten batch", {"drops": 900}, lambda n, batch: {"watermark": batch.started + 600.0}, []),
     ("no average time is known", {"future": 3600.0}, lambda n, batch: {"event_time_avg": None}, []),
+    ("that of a batch before it is not", {"future": 3600.0}, without_one_average, [f"batch 20, {OFFSETS}"]),
 )
 def test_what_is_not_known_of_a_batch_is_not_told(history, case, fields, details):
     assert [finding.component.detail for finding in RULE.check(retold(live(history, **case), fields))] == details
