@@ -1,12 +1,12 @@
 """A comparison of two places, or of one before and after a moment: as a document (JSON) and as text."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
 from ledgerops.analysis.advice import advice, harms
 from ledgerops.analysis.batch_samples import Samples, samples, split
-from ledgerops.analysis.compare import compare
+from ledgerops.analysis.compare import Comparison, compare
 from ledgerops.analysis.inputs import open_source
 from ledgerops.analysis.session import DEFAULTS
 from ledgerops.common import format
@@ -36,6 +36,14 @@ def comparison(
         every = f"there are {', '.join(known)}"
         raise UserError(f"no query {query!r} to compare; {did_you_mean(query, known, every)}")
     advised = advice(harms(before, at, config), harms(after, config=config), sides)
+    return document(compare(*sides, query), before, after, change_at, advised)
+
+
+def document(
+    found: Iterable[Comparison], before: str, after: str, change_at: str | None,
+    advised: Mapping[str, Mapping[str, Any]],
+) -> dict[str, Any]:  # fmt: skip
+    """Differences and bounds are in the unit of the measure; `advised` has, by query, what was advised before."""
     return {
         "version": VERSION, "before": before, "after": after, "change_at": change_at,
         "queries": [
@@ -44,7 +52,7 @@ def comparison(
                 "advice": advised.get(each.query), "before": asdict(each.before), "after": asdict(each.after),
                 "measures": [asdict(one) for one in each.measures], "phases": [asdict(one) for one in each.phases],
             }
-            for each in compare(*sides, query)
+            for each in found
         ],
     }  # fmt: skip
 
