@@ -13,6 +13,7 @@ FRAME = re.compile(r"\s*(at |\.\.\. \d+ (more|common))")
 CAUSE = "Caused by: "
 SCHEMA_EVOLVED = "schema-evolved"  # Auto Loader and Delta end a query to go on with the new columns
 RESUME = "start the query again with the same checkpoint"
+GONE = ("history-gone", "snapshot-expired", "file-gone")  # what the query was to read next
 REPEATED = "nothing of the failed batch was committed; it is repeated as a whole"
 FAILS_AGAIN = "with the same memory the batch fails again"
 MEMORY = (

@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.exception_text import error_class, exception_class, first_line, place, raised_at
 from ledgerops.diagnosis.facts.failures import failures
-from ledgerops.diagnosis.facts.known_failures import RESUME, explain
+from ledgerops.diagnosis.facts.known_failures import GONE, RESUME, explain
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
@@ -36,6 +36,11 @@ REPAIR = first_step("query-failed", GENERAL, "the query fails again while the ca
 WITH_CHECKPOINT = Remedy(
     "start the query with the same checkpoint",
     "it resumes with the batch that failed; a new checkpoint would repeat or lose rows",
+    safe=False,
+)
+WITH_A_COPY = Remedy(
+    "bring back what is gone from a copy or an older version, then start the query with the same checkpoint",
+    "until it is there the same batch fails again; what cannot be brought back takes a new checkpoint and is lost",
     safe=False,
 )
 WITHOUT_CHECKPOINT = Remedy(
@@ -53,7 +58,9 @@ def check(view: QueryView) -> Iterator[Finding]:
         return
     line = first_line(ended.exception)
     kind = error_class(ended.error_class, line) or "no error class"
-    batch = f" after batch {view.last.batch_id}" if view.last is not None else " before its first batch"
+    newest = view.history.last
+    newest = view.last or view.history.last
+    batch = f" after batch {newest.batch_id}" if newest is not None else " before its first batch"
     evidence = [failures(view, ended.at)]
     if view.history.batches:
         failed = float(view.history.batches[-1].batch_id + 1)
@@ -65,6 +72,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     failure = explain(ended.exception)
     step = REPAIR if failure is None else failure.first_step
     again = WITHOUT_CHECKPOINT if view.plan.temporary_checkpoint else WITH_CHECKPOINT
+    again = WITH_A_COPY if failure is not None and failure.name in GONE else again
     steps = (step,) if RESUME in step.action and again is WITH_CHECKPOINT else (step, again)
     yield Finding(
         f"the query failed{batch} ({kind}): {line}"

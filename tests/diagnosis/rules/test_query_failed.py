@@ -61,6 +61,14 @@ def test_the_batch_that_failed_is_told(history, warm, said, failed):
     assert told_by(finding) == {"ledgerops_query_failures_total": 1.0} | ({"failed_batch_id": failed} if failed else {})
 
 
+def test_a_run_that_fails_in_its_first_batch_goes_on_from_the_runs_before(history):
+    view = history(exception=STACK)
+    batches = view.history.batches
+    batches.extend([replace(each, run_id="run-0") for each in [batches.popleft() for _ in range(len(batches))]])
+    [finding] = RULE.check(QueryView(view.history, view.now))
+    assert finding.summary.startswith("the query failed after batch 5 ")
+
+
 def test_the_batch_of_a_new_checkpoint_counts_from_its_own_first(history):
     view = history(exception=STACK)
     old = [replace(batch, batch_id=batch.batch_id + 50, run_id="run-0") for batch in view.history.batches]
@@ -174,6 +182,8 @@ def test_queries_that_a_failure_stopped_are_named_as_its_consequence(history, se
 
 RESTART, AGAIN = "start the query with the same checkpoint", "start the query again with the same checkpoint"
 MERGE = "a table that it writes takes new columns only with mergeSchema"
+VACUUM = "VACUUM, snapshot expiry and lifecycle rules on the source, and keep the checkpoint"
+BACK = "bring back what is gone from a copy or an older version"
 FREE = "free space on the disk that the exception names: the sink's, the checkpoint's, or spark.local.dir"
 
 
@@ -183,6 +193,7 @@ FREE = "free space on the disk that the exception names: the sink's, the checkpo
     ("nothing to repair", "[DELTA_CONCURRENT_APPEND] Transaction conflict detected.", [AGAIN]),
     ("new columns", "[DELTA_SCHEMA_CHANGED] Detected schema change:", [f"{AGAIN}; {MERGE}"]),
     ("the start is a part", "SaslAuthenticationException: x", [f"renew the credential, then {AGAIN}"]),
+    ("files that are gone", "[FAILED_READ_FILE.FILE_NOT_EXIST] x", [f"stop {VACUUM}", f"{BACK}, then {RESTART}"]),
     ("a known failure", f"org.apache.spark.SparkException: Job aborted.\nCaused by: {FULL}", [FREE, RESTART]),
 )
 def test_to_start_the_query_is_told_once(history, exception, actions):
