@@ -53,7 +53,7 @@ class FindingPeriod:
         return (best,) if best is not None and self.by[best] >= self.rooted else ()
 
 
-class QueryFindingHistory:
+class FindingHistory:
     """Takes the verdicts on one query, oldest first."""
 
     def __init__(self, query: str) -> None:
@@ -120,19 +120,6 @@ class QueryFindingHistory:
             for end in history.ends
             if end.at not in known
         ]
-
-
-class FindingHistory:
-    """The findings of all queries of a place over time."""
-
-    def __init__(self) -> None:
-        self.queries: dict[str, QueryFindingHistory] = {}
-
-    def take(self, verdict: Verdict, history: History) -> None:
-        """Adds one verdict on a query, as `QueryFindingHistory.take` does."""
-        if verdict.query not in self.queries:
-            self.queries[verdict.query] = QueryFindingHistory(verdict.query)
-        self.queries[verdict.query].take(verdict, history)
 
 
 def _end_of_its_run(period: FindingPeriod, at: float, history: History) -> float | None:

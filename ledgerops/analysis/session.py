@@ -74,7 +74,7 @@ class Investigation:
 
     def _begin(self) -> None:
         self.replay = Replay(counts=False, trigger_interval=self.trigger_interval)
-        self.finding_history = FindingHistory()
+        self.findings: dict[str, FindingHistory] = {}
         self.tracks: dict[str, Track] = {}
         self._muted: dict[str, dict[str, Finding]] = {}  # by query and rule, the newest of each
         self._known: dict[tuple[float, str, str | None, int], None] = {}
@@ -136,7 +136,7 @@ class Investigation:
             return
         self._muted.setdefault(query, {}).update({each.rule: each for each in state.verdict.muted})
         if self.with_timeline or self.at is None or self.since is not None:
-            self.finding_history.take(state.verdict, state.history)
+            self.findings.setdefault(query, FindingHistory(query)).take(state.verdict, state.history)
         if self.plots:
             self.tracks.setdefault(query, Track()).take(self.replay.registry.view(state, at))
 
@@ -172,7 +172,7 @@ class Investigation:
                 query["muted"] = [finding_document(each) for each in self._muted.get(query["query"], {}).values()]
                 query["end_recorded"] = queries[query["query"]].history.ended is not None
         if self.with_timeline:
-            found["timeline"] = timeline(self.finding_history, max(0.0, since), self.query)
+            found["timeline"] = timeline(self.findings, max(0.0, since), self.query)
         return found
 
     def page(self, found: Mapping[str, Any]) -> str:
@@ -182,7 +182,7 @@ class Investigation:
         well = {query["query"] for query in found["queries"] if not query["root_causes"]}
         worst = {
             name: document([findings.worst], findings.worst.at, "")["queries"][0]
-            for name, findings in self.finding_history.queries.items()
+            for name, findings in self.findings.items()
             if name in well and findings.worst is not None and findings.worst.root_causes[0].severity != "info"
         }
         at = parse_instant(found["at"]) or 0.0
@@ -201,8 +201,8 @@ class Investigation:
         periods = [
             period
             for query in shown
-            if query in self.finding_history.queries
-            for period in self.finding_history.queries[query].periods
+            if query in self.findings
+            for period in self.findings[query].periods
             if not period.causes
         ]
         periods = [each for each in periods if not any(_is_precise(other, each) for other in periods)]
@@ -234,7 +234,7 @@ class Investigation:
         }  # fmt: skip
 
     def _ended(self, query: str, since: float) -> Sequence[FindingPeriod]:
-        findings = self.finding_history.queries.get(query)
+        findings = self.findings.get(query)
         periods = findings.periods if findings else ()
         return [each for each in periods if each.until is not None and each.until >= since]
 

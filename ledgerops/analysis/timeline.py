@@ -4,7 +4,7 @@ An incident is a time with findings at warning or above; findings less than MAX_
 Each event has its time in UTC, and the seconds since the beginning of the incident that it belongs to.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
@@ -16,7 +16,6 @@ from ledgerops.analysis.finding_history import (
     Change,
     FindingHistory,
     FindingPeriod,
-    QueryFindingHistory,
     settled,
 )
 from ledgerops.common import format
@@ -26,6 +25,7 @@ from ledgerops.model.spark_progress import format_instant
 MAX_GAP_SECONDS = 300.0  # between findings of one incident: as long as Alertmanager waits before it repeats a group
 MARGIN_SECONDS = 60.0  # before and after an incident, in which events belong to it
 MIN_DELAY_SECONDS = 5.0  # from beginning to detection: a shorter delay is not shown
+Findings = Mapping[str, FindingHistory]  # by query
 LOOP = ("fail", "restart")
 FIRST_EVENTS, LAST_EVENTS = 5, 2  # of a crash loop that are listed
 CALM = ("healthy", "idle", "starting")
@@ -54,13 +54,13 @@ class Incident(NamedTuple):
     queries: tuple[str, ...]
 
 
-def events(history: FindingHistory, since: float = 0.0, query: str | None = None) -> list[Event]:
+def events(findings: Findings, since: float = 0.0, query: str | None = None) -> list[Event]:
     """All events from `since` (epoch seconds) on, in the order of their times."""
-    found = [each for name, one in history.queries.items() if query in (None, name) for each in _events_of(one)]
+    found = [each for name, one in findings.items() if query in (None, name) for each in _events_of(one)]
     return sorted((each for each in found if each.at >= since), key=lambda each: (each.at, ORDER.index(each.what)))
 
 
-def _events_of(history: QueryFindingHistory) -> Iterator[Event]:
+def _events_of(history: FindingHistory) -> Iterator[Event]:
     name = history.query
     yield from _folded(sorted(_run_events(history), key=lambda each: (each.at, ORDER.index(each.what))))
     for period in history.periods:
@@ -80,7 +80,7 @@ def _events_of(history: QueryFindingHistory) -> Iterator[Event]:
             yield Event(after.at, name, "root", f"root cause changed from {before.value} to {after.value}", after.value)
 
 
-def _run_events(history: QueryFindingHistory) -> Iterator[Event]:
+def _run_events(history: FindingHistory) -> Iterator[Event]:
     """Starts and ends of runs."""
     name = history.query
     for run in history.runs:
@@ -132,11 +132,11 @@ def _period_events(period: FindingPeriod) -> Iterator[Event]:
         yield Event(period.until, period.query, "end", text, finding.rule, finding.severity, causes)
 
 
-def incidents(history: FindingHistory, since: float = 0.0, query: str | None = None) -> list[Incident]:
+def incidents(findings: Findings, since: float = 0.0, query: str | None = None) -> list[Incident]:
     """The incidents that lasted at `since` or began later, oldest first."""
     spans = sorted(
         (period.began, _until(period, one), name)
-        for name, one in history.queries.items()
+        for name, one in findings.items()
         if query in (None, name)
         for period in one.periods
         if period.finding.severity != "info"
@@ -155,7 +155,7 @@ def incidents(history: FindingHistory, since: float = 0.0, query: str | None = N
     ]
 
 
-def _until(period: FindingPeriod, history: QueryFindingHistory) -> float:
+def _until(period: FindingPeriod, history: FindingHistory) -> float:
     """When a finding ended. What held when the query was stopped ended with it; what made it fail continues."""
     if period.until is not None:
         return period.until
@@ -172,9 +172,9 @@ def incident_of(event: Event, found: Sequence[Incident]) -> Incident | None:
     return None
 
 
-def timeline(history: FindingHistory, since: float = 0.0, query: str | None = None) -> dict[str, Any]:
+def timeline(findings: Findings, since: float = 0.0, query: str | None = None) -> dict[str, Any]:
     """The timeline of the diagnosis document: plain JSON types. `seconds` counts from the incident's beginning."""
-    found = incidents(history, since, query)
+    found = incidents(findings, since, query)
     return {
         "incidents": [
             {
@@ -191,6 +191,6 @@ def timeline(history: FindingHistory, since: float = 0.0, query: str | None = No
                 "query": each.query, "what": each.what, "rule": each.rule, "severity": each.severity,
                 "explained_by": list(each.explained_by), "text": each.text,
             }
-            for each in events(history, since, query)
+            for each in events(findings, since, query)
         ],
     }  # fmt: skip

@@ -23,14 +23,14 @@ def found(rule, since, explains=(), severity=None, name="daily_counts"):
 
 def look(history, finding_history, at, roots=(), symptoms=(), status="healthy"):
     verdict = Verdict(history.query, T0 + at, status, 50, tuple(roots), (*roots, *symptoms))
-    finding_history.take(verdict, history)
+    finding_history.setdefault(history.query, FindingHistory(history.query)).take(verdict, history)
 
 
 def started():
     """A query whose first run began, and its findings so far."""
     history = History("daily_counts")
     history.start(T0, "id", "run-1")
-    return history, FindingHistory()
+    return history, {}
 
 
 def tell(*looks):
@@ -63,7 +63,7 @@ def test_a_finding_that_goes_with_the_next_run_did_not_end_by_itself(restarted, 
     if restarted is not None:
         history.start(T0 + restarted, "id", "run-2")
     look(history, finding_history, over)
-    [period] = finding_history.queries["daily_counts"].periods
+    [period] = finding_history["daily_counts"].periods
 
     assert (period.until, period.with_run) == (T0 + until, with_run)
 
@@ -76,7 +76,7 @@ def test_a_finding_that_comes_back_in_other_words_is_the_same():
         (66, [steady], [], "pressured"), (80, [], [], "healthy"), (90, [replace(odd, since=T0 + 85)], [], "pressured")
     )
 
-    assert [each.times for each in finding_history.queries["daily_counts"].periods] == [2]
+    assert [each.times for each in finding_history["daily_counts"].periods] == [2]
 
 
 def test_the_story_tells_what_began_what_explains_it_and_what_ended():
@@ -171,7 +171,7 @@ def test_a_restart_and_why_the_run_before_it_ended_are_told():
 
 
 def test_of_a_crash_loop_the_first_and_last_failures_are_told_and_how_many_there_were():
-    history, finding_history = History("daily_counts"), FindingHistory()
+    history, finding_history = History("daily_counts"), {}
     for number in range(40):
         history.start(T0 + 10 * number, "id", f"run-{number}")
         look(history, finding_history, 10 * number + 1, status="starting")
@@ -191,7 +191,7 @@ def test_of_a_crash_loop_the_first_and_last_failures_are_told_and_how_many_there
 
 
 def test_two_restarts_a_day_are_told_one_by_one():
-    history, finding_history = History("daily_counts"), FindingHistory()
+    history, finding_history = History("daily_counts"), {}
     for number in range(6):
         history.start(T0 + 4000 * number, "id", f"run-{number}")
         look(history, finding_history, 4000 * number + 1)

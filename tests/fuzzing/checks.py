@@ -35,7 +35,7 @@ def judged(observations: Iterable[Observation], seen: Counter[str], pages: bool 
 
     All that is made of a verdict is made now and then.
     """
-    registry, story, tracks = QueryRegistry(Diagnoser), FindingHistory(), dict[str, Track]()
+    registry, story, tracks = QueryRegistry(Diagnoser), dict[str, FindingHistory](), dict[str, Track]()
 
     def look(state: QueryState, at: float) -> None:
         verdict, view = registry.judge(state, at), registry.view(state, at)
@@ -43,7 +43,7 @@ def judged(observations: Iterable[Observation], seen: Counter[str], pages: bool 
             _raise_again(view, errors)
         seen["verdicts"] += 1
         check(verdict, seen)
-        story.take(verdict, state.history)
+        story.setdefault(verdict.query, FindingHistory(verdict.query)).take(verdict, state.history)
         tracks.setdefault(state.history.query, Track()).take(view)
         if seen["verdicts"] % MORE_EVERY == 0:
             snapshot_query(state, view, 500, _refuse)
@@ -72,7 +72,7 @@ def judged(observations: Iterable[Observation], seen: Counter[str], pages: bool 
     if pages and registry.queries:
         worst = {
             name: document([told.worst], told.worst.at, "")["queries"][0]
-            for name, told in story.queries.items()
+            for name, told in story.items()
             if told.worst is not None
         }
         html = page(found, worst, tracks)

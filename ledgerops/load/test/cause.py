@@ -78,7 +78,7 @@ def _findings(investigation: Investigation, measured: Measured) -> Findings:
         [view] = views(replay, replay.named(job, investigation.place), replay.at or 0.0)
     except UserError as error:
         return Findings((), None, None, str(error), _died(measured))
-    finding_history = investigation.finding_history.queries.get(job)
+    finding_history = investigation.findings.get(job)
     periods = [each for each in finding_history.periods if each.finding.severity != "info"] if finding_history else []
     periods = [each for each in periods if each.until is None or each.until >= measured.begin]
     known = answer(_situation(view, measured), Question())
