@@ -1,15 +1,22 @@
 """Each second of a batch belongs to one part: the parts add up to it, and each is filled by what it is for."""
 
 import math
+import os
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ledgerops.analysis.inputs import open_source
 from ledgerops.diagnosis.batch_parts import CONTENTION, PARTS, PHASES, STALL, Facts, split, stage_time
 from ledgerops.model.records import ExecutorShare, FailedStatement, Progress, StageSummary, TaskSummary
+from ledgerops.runtime.replay import Replay
 from tests.build import T0, batch, operator, source
+from tests.drills.saved import NAMES, recording
+from tests.paths import RECORDED
 from tests.tables import cases
 
 MICROSECOND = 1e-6
@@ -373,3 +380,39 @@ def test_whatever_was_measured_the_parts_are_the_duration(duration, adding, phas
 
     found = split(whole, tasks(*stages, python=python) if stages else None, facts)
     assert_whole(whole, dict(found.seconds))
+
+
+def batches_of(place: Path) -> Iterator[tuple[Progress, TaskSummary | None]]:
+    """Every batch of a recording or an event log, alone and as soon as its tasks are known."""
+    replay = Replay(counts=False)
+    for seen in open_source(str(place)).observations:
+        state = replay.take(seen) if seen.kind in ("started", "plan", "progress", "tasks", "terminated") else None
+        if state is not None and seen.kind == "progress" and state.history.last is not None:
+            yield state.history.last, None
+        elif state is not None and seen.kind == "tasks":
+            newest = state.history.tasks[-1]
+            yield from ((each, newest) for each in state.history.run if each.batch_id == newest.batch_id)
+
+
+def off(place: Path) -> Iterator[str]:
+    """The batches of a recording that their parts do not add up to, whatever is known of the executors."""
+    for whole, worked in batches_of(place):
+        for facts in (TWO, UNKNOWN, PAIR):
+            seconds = split(whole, worked, facts).seconds
+            if not math.isclose(sum(seconds.values()), whole.duration, rel_tol=0, abs_tol=MICROSECOND):
+                yield f"{whole.query} {whole.batch_id}: {sum(seconds.values()):.3f} of {whole.duration:.3f} s"
+
+
+def test_the_parts_of_every_recorded_batch_add_up_to_it():
+    places = [*map(recording, NAMES), *sorted(RECORDED.glob("*.jsonl"))]
+    assert {place: found for place in places if (found := list(off(place)))} == {}
+    assert sum(worked is not None for place in places for _, worked in batches_of(place)) > 1000
+
+
+@pytest.mark.parametrize("logs", ["eventlogs/*/eventlog_v2_*", "applications/*/log/*"])
+def test_the_parts_of_every_batch_of_unseen_applications_add_up_to_it(data_dir, logs):
+    places = sorted(data_dir.glob(logs))
+    if not places:
+        assert not os.environ.get("LEDGEROPS_REQUIRE_DATA"), f"{data_dir} has no {logs}"
+        pytest.skip(f"{data_dir} has no {logs}")
+    assert {place: found for place in places if (found := list(off(place)))} == {}
