@@ -222,6 +222,11 @@ def _handed_over(batch: Progress, stages: Sequence[StageSummary]) -> float:
     return seconds
 
 
+def makes_rows(stage: StageSummary) -> bool:
+    """Whether its slowest task writes far more rows than any task of it reads."""
+    return (stage.slowest_wrote or 0) > max(FEW_RECORDS, FAR_TIMES * stage.records_max)
+
+
 def _few(stage: StageSummary) -> bool:
     return stage.records <= FEW_RECORDS * stage.tasks
 

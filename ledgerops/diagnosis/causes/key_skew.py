@@ -11,11 +11,13 @@ Diagnosis: 1. `ledgerops_hot_key_share{app="APP",query="QUERY"}` is the share of
     Records". Then count the rows by key to find the key. A placeholder such as "unknown" or an empty string is a
     frequent cause.
 Mitigation: process a placeholder key separately, or filter it out. Otherwise split the key: add a random suffix to it
-    (a salt) and aggregate twice, first with the salt and then without. More cores, more shuffle partitions and adaptive
+    (a salt) and aggregate twice, first with the salt and then without. Where a join makes far more rows of the key than
+    it reads, narrow its condition instead. More cores, more shuffle partitions and adaptive
     execution do not help: the checkpoint fixes the number of partitions of a stateful query, which runs without
     adaptive execution.
 """
 
+from ledgerops.diagnosis.batch_parts import makes_rows
 from ledgerops.diagnosis.cause import Cause, Told
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.metrics.first_steps import GENERAL, first_step
@@ -27,6 +29,11 @@ MIN_HOT_SHARE = 0.3  # of the rows; a Zipf exponent of 0.8 over some thousands o
 SALT = Remedy(
     "salt the key and aggregate in two steps, or process the hot key separately",
     "only splitting the key spreads its rows over several tasks",
+    safe=False,
+)
+NARROW = Remedy(
+    "narrow the condition of the join, or what one key may match on its other side",
+    "a salt spreads the rows of the key, and the join makes as many of them",
     safe=False,
 )
 LOOK = first_step("key-skew", GENERAL, "a key stays in one task")
@@ -49,11 +56,13 @@ def _tell(view: QueryView, found: Profile) -> Told:
         more.append(Evidence(HOT_KEY.name, hot.share, "ratio", f"< {MIN_HOT_SHARE:g}", at))
     if stage is not None:
         share = stage.records_max / max(1, stage.records)
-        parts.append(f"one of {stage.tasks} tasks of stage {stage.stage_id} reads {share:.0%} of the records")
+        made = f", and makes {stage.slowest_wrote:,} rows of {stage.records_max:,.0f}" if makes_rows(stage) else ""
+        parts.append(f"one of {stage.tasks} tasks of stage {stage.stage_id} reads {share:.0%} of the records{made}")
+    steps = (LOOK, NARROW if stage is not None and makes_rows(stage) else SALT)
     return Told(
         # stage ids and hot keys change from batch to batch, what is shuffled by does not
         Component("stage", f"shuffle by {keys}" if keys else "shuffle", column),
-        (LOOK, SALT, NO_USE) if view.run.stateful else (LOOK, SALT),
+        (*steps, NO_USE) if view.run.stateful else steps,
         {"who": "; ".join(parts) or "one task reads most of the records"},
         tuple(more),
     )

@@ -18,10 +18,9 @@ Mitigation: remove the slow machine (decommission the executor, exclude its node
 """
 
 from ledgerops.common.format import duration
-from ledgerops.diagnosis.batch_parts import FEW_RECORDS
+from ledgerops.diagnosis.batch_parts import makes_rows
 from ledgerops.diagnosis.cause import Cause, Told
 from ledgerops.diagnosis.facts.context import has_no_python
-from ledgerops.diagnosis.limits import FAR_TIMES
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Remedy, Setting
@@ -57,13 +56,13 @@ def _tell(view: QueryView, found: Profile) -> Told:
     stages = _slow_stages(found)
     executor, stage = _executor(stages), stages[len(stages) // 2] if stages else None
     which = f"task {stage.slowest_task}" if stage is not None and stage.slowest_task is not None else None
-    who, makes_rows = "one task", False
+    who, explodes = "one task", False
     if stage is not None:
         where = f" on executor {executor}" if executor else ""
         others = (stage.run_seconds - stage.seconds_max) / max(1, stage.tasks - 1)
         # far more than it reads, as where one record explodes
-        makes_rows = (stage.slowest_wrote or 0) > max(FEW_RECORDS, FAR_TIMES * stage.records_max)
-        makes = f"; it reads at most {stage.records_max:,.0f} and writes {stage.slowest_wrote or 0:,}" * makes_rows
+        explodes = makes_rows(stage)
+        makes = f"; it reads at most {stage.records_max:,.0f} and writes {stage.slowest_wrote or 0:,}" * explodes
         took, rest = duration(stage.seconds_max), duration(others)
         who = f"{which or who} of stage {stage.stage_id}{where} takes {took}, another {rest} for as many records{makes}"
     words = {"who": who}
@@ -72,7 +71,7 @@ def _tell(view: QueryView, found: Profile) -> Told:
         return Told(Component("executor", executor), (step, SPECULATE), words)
     single = len([each for each in view.cluster.executors if each.cores]) == 1
     alone = "no Python" if has_no_python(view) else "one executor"
-    context = "makes rows" if makes_rows else alone if single else GENERAL
+    context = "makes rows" if explodes else alone if single else GENERAL
     component = Component("stage", (stage.name if stage is not None else "") or "stage", which)
     return Told(component, (first_step("straggler", context, WHY),), words)
 

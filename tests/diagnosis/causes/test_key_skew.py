@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from ledgerops.diagnosis.cause import check
@@ -36,6 +38,18 @@ def test_one_task_that_has_most_of_the_rows_behind_a_shuffle_is_told_with_what_t
     assert finding.saving_seconds == pytest.approx(3.4 - 4.0 / 4)
     assert (finding.component.name, finding.component.detail) == ("shuffle by customer_id", "customer_id")
     assert told_by(finding).get("ledgerops_hot_key_share") == share
+
+
+@cases(
+    "wrote, made, step",
+    ("a join multiplies them", 9_500_000, ", and makes 9,500,000 rows of 1,700", "narrow the condition of the join"),
+    ("as many as it reads", 1_700, "", "salt the key"),
+    ("not known", None, "", "salt the key"),
+)
+def test_rows_that_the_task_makes_of_its_key_are_told(history, wrote, made, step):
+    [finding] = check(CAUSE, skewed(history, stages=[replace(UNEVEN[0], slowest_wrote=wrote)]))
+    assert finding.summary == COSTS.replace("records", f"records{made}")
+    assert finding.remedies[1].action.startswith(step)
 
 
 def test_of_a_stateful_query_nobody_is_told_to_add_partitions(history):
