@@ -66,7 +66,7 @@ benchmark: $(READY) ## compare the diagnosis with other methods on the test case
 		$(BENCHMARK)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-benchmark.lock; }
 	$(BIN)/python -m ledgerops.drills.benchmark $(DATA) --environment $(BENCHMARK) $(if $(ONLY),--only $(ONLY)) --publish docs/benchmark.md
 
-fuzz: $(READY) ## a million random and mutated records: nothing may leave the core
+fuzz: $(READY) ## a million joined and mutated records: nothing may leave the core
 	$(BIN)/python -m tests.fuzzing --lines 1000000 --processes 2
 
 predict: $(READY) ## check what ledgerops capacity predicts against measured runs
