@@ -45,9 +45,15 @@ def has_no_time(view: QueryView, operator: StateOperator) -> bool:
     return has_watermark(view) and operator.name.split("-")[0] in view.plan.without_event_time
 
 
+def keeps_all(view: QueryView, operator: StateOperator) -> bool:
+    """Whether it is an aggregation in complete mode, of which each batch writes every group there ever was."""
+    return view.plan.output_mode == "complete" and operator.name.startswith("stateStoreSave")
+
+
 def watermark_bounds(view: QueryView, operator: StateOperator) -> bool:
     """Whether a watermark may remove the operator's state."""
-    if not has_watermark(view) or has_no_timeout(view, operator) or has_no_time(view, operator):
+    never = keeps_all(view, operator) or has_no_timeout(view, operator) or has_no_time(view, operator)
+    if never or not has_watermark(view):
         return False
     return keeps_own_time(view, operator) or not is_function(operator)
 

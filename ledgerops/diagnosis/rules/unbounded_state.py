@@ -42,6 +42,11 @@ BOUND_STATE = Remedy(
     safe=False,
     settings=(Setting(DELAY_SECONDS, None),),
 )
+OTHER_MODE = Remedy(
+    "write in update mode, with withWatermark and the event time in the keys",
+    "in complete mode a watermark removes nothing; this needs a new checkpoint",
+    safe=False,
+)
 HOW_LONG = first_step("unbounded-state", GENERAL, "that is the bound it needs, and the time that is left to set it")
 SET_TIME = Remedy(
     "give the function a timeout, timers or a time to live",
@@ -78,6 +83,9 @@ def _finding(view: QueryView, operator: StateOperator, reported: state_trend.Rep
         evidence.append(Evidence("state_bytes_in_a_day", daily_bytes, "bytes", "bounded", last.ended))
     ahead = [f"{daily_rows:,.0f} rows"] * planned + [size(daily_bytes)] * (daily_bytes > 0)
     why = "the watermark removes nothing" if watermark_bounds else "there is no watermark"
+    complete = state_cost.keeps_all(view, operator)
+    if complete:
+        why = "complete mode keeps every group"
     if no_timeout:
         why = "it has no timeout"
     elif own_time:
@@ -93,7 +101,7 @@ def _finding(view: QueryView, operator: StateOperator, reported: state_trend.Rep
         f"none: {why}" + (f"; at this rate it grows by {' and '.join(ahead)} a day" if ahead else ""),
         Component("operator", operator.name),
         tuple(evidence),
-        (SET_TIMEOUT if no_timeout else HOW_LONG, SET_TIME if own_time else BOUND_STATE),
+        (SET_TIMEOUT if no_timeout else HOW_LONG, SET_TIME if own_time else OTHER_MODE if complete else BOUND_STATE),
         confidence=0.7 if watermark_bounds and not no_time else 0.9,
         began=first.started,
         at_most="info" if planned and fits else "warning",

@@ -68,6 +68,18 @@ def test_a_watermark_that_never_removes_is_found_after_days_of_event_time(histor
     assert "the watermark removes nothing" in finding.summary
 
 
+@cases(
+    "mode, why, step",
+    ("complete", "complete", "complete mode keeps every group", "write in update mode"),
+    ("another", "update", None, None),
+)
+def test_in_complete_mode_a_watermark_bounds_nothing(history, mode, why, step):
+    groups = growing(30, name="stateStoreSave")
+    found = beside_a_watermark(history, WATERMARK | {"output_mode": mode}, groups)
+    assert [why in each.summary for each in found] == [True] * bool(why)
+    assert [each.remedies[1].action.startswith(step) for each in found] == [True] * bool(why)
+
+
 def beside_a_watermark(history, plan, operators):
     """Found in a minute in which the watermark advances with the clock."""
     return list(RULE.check(history(warm=0, operators=operators, watermark=MARKS, plan=plan)))
