@@ -21,10 +21,10 @@ from ledgerops.agent.queue import EventQueue
 from ledgerops.agent.spark_status import SparkStatus, SqlExecution, rest_instant
 from ledgerops.common.masking import short_exception
 from ledgerops.model.records import ExecutorShare, FailedStatement, StageSummary, TaskSummary
+from ledgerops.model.statements import BATCH, failed_statements, is_lost
 from ledgerops.runtime.runs import Run, Runs
 from ledgerops.signals.skew import skew_score
 
-BATCH = re.compile(r"\bid = [0-9a-f-]+\s*(?:<br/>)?\s*runId = ([0-9a-f-]+)\s*(?:<br/>)?\s*batch = (\d+)")
 PAGE_EXECUTIONS = 100  # executions asked for at once
 MAX_PAGES = 25  # Spark keeps 1,000 executions by default
 # stages of one batch that are read, the newest: of a long one, as with MERGE, more
@@ -241,20 +241,6 @@ def batches_to_read(
             longer = [each for each in done if _is_far_longer(each.seconds, done[-1].seconds)]
             chosen[run_id] = (longer or done)[-1]
     return chosen
-
-
-def failed_statements(failed: Iterable[FailedStatement]) -> tuple[FailedStatement, ...]:
-    """Without those that are parts of another one, by their start."""
-    kept: list[FailedStatement] = []
-    for each in sorted(failed, key=lambda each: (each.started, -each.ended)):
-        if not is_lost(each.started, kept):
-            kept.append(each)
-    return tuple(kept)
-
-
-def is_lost(at: float | None, failed: Iterable[FailedStatement]) -> bool:
-    """Whether what began then is a part of a statement that failed."""
-    return at is not None and any(each.started <= at < each.ended for each in failed)
 
 
 def _is_far_longer(seconds: float, than: float) -> bool:

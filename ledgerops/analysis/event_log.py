@@ -16,7 +16,6 @@ import orjson
 
 from ledgerops.agent.host import MAX_HOST_LENGTH, MAX_REMOVED_EXECUTORS, removal_reason
 from ledgerops.agent.plan_text import output_mode, parse_watermarks, read_physical
-from ledgerops.agent.tasks import BATCH, failed_statements, is_lost
 from ledgerops.analysis.event_log_files import check_codec, log_files
 from ledgerops.analysis.stage_tasks import StageTasks
 from ledgerops.common.bounded_lines import Head, numbered_lines
@@ -39,6 +38,7 @@ from ledgerops.model.records import (
 from ledgerops.model.sources.delta import has_delta
 from ledgerops.model.spark_progress import parse_instant
 from ledgerops.model.state_settings import state_settings
+from ledgerops.model.statements import BATCH, failed_statements, is_lost
 
 NAME = re.compile(rb'\{"Event":"(?:[\w.]+\.)?([\w$]+)"')
 LISTENER = "StreamingQueryListener$"

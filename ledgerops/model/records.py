@@ -209,7 +209,7 @@ class FailedStatement:
 
     started: float
     ended: float
-    error: str
+    error: str  # "" of all but the longest of a batch
 
 
 @dataclass(frozen=True, slots=True)

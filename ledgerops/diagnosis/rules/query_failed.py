@@ -59,11 +59,10 @@ def check(view: QueryView) -> Iterator[Finding]:
     line = first_line(ended.exception)
     kind = error_class(ended.error_class, line) or "no error class"
     newest = view.history.last
-    newest = view.last or view.history.last
     batch = f" after batch {newest.batch_id}" if newest is not None else " before its first batch"
     evidence = [failures(view, ended.at)]
-    if view.history.batches:
-        failed = float(view.history.batches[-1].batch_id + 1)
+    if newest is not None:
+        failed = float(newest.batch_id + 1)
         evidence.append(Evidence("failed_batch_id", failed, "count", "it is repeated", ended.at))
     offset = place(ended.exception)[2]
     if offset is not None:
