@@ -40,7 +40,7 @@ def _tell(view: QueryView, found: Profile) -> Told:
             "statements": f"{counted(len(failed), 'statement')} in {counted(len(found.splits), 'batch', 'batches')}",
             "exception": first_line(error) + (f"; {known.happened}" if known is not None else ""),
         },
-        (Evidence("failed_statements", float(len(failed)), "count", "0", found.at),),
+        (Evidence("failed_executions", float(len(failed)), "count", "0", found.at),),
     )
 
 
@@ -49,6 +49,6 @@ CAUSE = Cause(
     runbook=__doc__,
     parts=("failed_statements",),
     happened="{seconds} of a batch of {batch} go to {statements} that fail and are done again: {exception}",
-    formulas={"failed_statements": "SQL executions with an error in the batches that the finding names, together"},
+    formulas={"failed_executions": "SQL executions with an error in the batches that the finding names, together"},
     tell=_tell,
 )

@@ -230,7 +230,7 @@ FORMULAS: Mapping[str, Formula] = {
     "times_read": _times_read,
     "needed_offsets": _needed_offsets,
     "failed_tasks": lambda tape: float(sum(total_of(tape.stages(batch), "failed_tasks") for batch in tape.named())),
-    "failed_statements": lambda tape: float(sum(len(tape.failed(batch)) for batch in tape.named())),
+    "failed_executions": lambda tape: float(sum(len(tape.failed(batch)) for batch in tape.named())),
     "scanned_rows": lambda tape: median_of(
         total_of(table_stages(batch, tape.stages(batch)), "records") for batch in tape.named()
     ),
