@@ -1,14 +1,16 @@
+import datetime
 from decimal import Decimal
 
 import pytest
 
 from ledgerops.ledger.jobs.debit_credit_pairs import JOB
 from ledgerops.ledger.run.start import JOIN_VERSION, PROVIDER, ROCKSDB
-from tests.ledger.jobs.feed import transaction
+from tests.ledger.jobs.feed import instant, transaction
 
 pytestmark = pytest.mark.spark
 
 LARGE = Decimal("20000.00")
+HOUR, MICROSECOND = datetime.timedelta(hours=1), datetime.timedelta(microseconds=1)
 
 
 def debit(name, at):
@@ -31,6 +33,36 @@ def test_the_source_is_read_once_for_both_sides_and_a_side_may_be_idle(feed):
     assert [batch["numInputRows"] for batch in case.run() if batch["numInputRows"]] == [4, 2, 1]
     pairs = [("d1", "c1"), ("d2", "c1"), ("d2", "c4"), ("d3", "c4")]
     assert case.rows("debit_transaction_id, credit_transaction_id") == pairs
+
+
+def test_an_hour_is_exact_to_the_microsecond(feed):
+    case = feed(JOB)
+    rows, pairs = [], []
+    for number, place in enumerate(("00:00.000001", "17:03.123457", "59:59.999999")):
+        at, customer = instant(f"2024-03-01T10:{place}"), f"C{number}"
+        rows.append(transaction(f"d{number}", at.isoformat()[:-6], customer, type="Debit", amount=LARGE))
+        for name, apart in (
+            ("before", -HOUR),
+            ("after", HOUR),
+            ("early", -HOUR - MICROSECOND),
+            ("late", HOUR + MICROSECOND),
+        ):
+            rows.append(credit(f"{name}{number}", (at + apart).isoformat()[:-6], customer))
+        pairs += [(f"d{number}", f"after{number}"), (f"d{number}", f"before{number}")]
+    case.add(rows)
+
+    case.run()
+
+    assert case.rows("debit_transaction_id, credit_transaction_id") == pairs
+
+
+def test_rows_that_find_no_partner_any_more_leave_the_state(feed):
+    case = feed(JOB)
+    case.add([debit("d1", "10:00"), credit("c1", "10:00")], [debit("d2", "13:00"), credit("c2", "13:00")])
+
+    kept = [operator["numRowsTotal"] for batch in case.run() for operator in batch["stateOperators"]]
+
+    assert (max(kept), kept[-1]) == (4, 2)
 
 
 def test_a_checkpoint_with_four_stores_goes_on_with_them(feed, job_session):
