@@ -27,10 +27,11 @@ IVY = f"""<ivy-module version="2.0">
   </dependencies>
 </ivy-module>
 """
-CONF = """execution: {target: local}
-parallelism: {default: 2}
-taskmanager: {numberOfTaskSlots: 2, memory: {process: {size: 2g}}}
-rest: {port: 0}
+# A batch of Spark is committed with its state, so Flink keeps its state too, about as often
+CONF = """execution: {{target: local, checkpointing: {{interval: 2s, incremental: true, dir: "{checkpoints}"}}}}
+parallelism: {{default: 2}}
+taskmanager: {{numberOfTaskSlots: 2, memory: {{process: {{size: 2g}}}}}}
+rest: {{port: 0}}
 """
 OPENED = ("lang", "lang.reflect", "net", "io", "nio", "util", "util.concurrent", "time", "text")
 
@@ -41,7 +42,8 @@ class Flink:
     def __init__(self, folder: Path, jars: Sequence[Path]) -> None:
         from ledgerops.servers.java import java_home
 
-        (folder / "config.yaml").write_text(CONF, "utf-8")
+        checkpoints = (folder / "flink-checkpoints").as_uri()
+        (folder / "config.yaml").write_text(CONF.format(checkpoints=checkpoints), "utf-8")
         opens = [f"--add-opens=java.base/java.{package}=ALL-UNNAMED" for package in OPENED]
         opens.append("--add-opens=java.base/sun.nio.ch=ALL-UNNAMED")
         command = [str(java_home() / "bin" / "java"), "-Xmx2g", *opens, "-cp", ":".join(map(str, jars))]
