@@ -219,16 +219,9 @@ def _operators(values: object) -> tuple[StateOperator, ...]:
     for value in values if isinstance(values, list) else ():
         if not isinstance(value, dict):
             continue
-        custom: dict[str, float] = {}
-        snapshots: dict[str, int] = {}
-        for key, raw in _mapping(value.get("customMetrics")).items():
-            number = _number(raw)
-            if number is None:
-                continue
-            if key.startswith(SNAPSHOT):
-                snapshots[key[len(SNAPSHOT) :]] = int(number)
-            else:
-                custom[sys.intern(key)] = number
+        metrics = _mapping(value.get("customMetrics")).items()
+        numbers = {sys.intern(key): number for key, raw in metrics if (number := _number(raw)) is not None}
+        snapshots = {key: int(numbers.pop(key)) for key in list(numbers) if key.startswith(SNAPSHOT)}
         operators.append(
             StateOperator(
                 name=_unique(str(value.get("operatorName") or "operator"), names),
@@ -241,8 +234,8 @@ def _operators(values: object) -> tuple[StateOperator, ...]:
                 memory_bytes=_count(value.get("memoryUsedBytes")) or 0,
                 dropped_rows=_count(value.get("numRowsDroppedByWatermark")) or 0,
                 shuffle_partitions=_count(value.get("numShufflePartitions")),
-                custom=custom,
-                snapshot_versions=snapshots,
+                custom=numbers,
+                snapshot_versions={key[len(SNAPSHOT) :]: version for key, version in snapshots.items()},
             )
         )
     return tuple(operators)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ledgerops.metrics.model import HistogramTotal, Labels, Metric
@@ -122,6 +123,5 @@ def _worst(families: Sequence[Family], count: int) -> set[Labels]:
     """The labels of the largest values, or of the oldest instants in an `age` metric; ties in the order of labels."""
     by_name = {family.metric.name: family for family in families}
     ranking = next((by_name[name] for name in RANKING if name in by_name), families[0])
-    sign = 1.0 if ranking.metric.age else -1.0
-    ranked = sorted(ranking.series, key=lambda item: sign * item[1])
+    ranked = sorted(ranking.series, key=itemgetter(1), reverse=not ranking.metric.age)
     return {labels for labels, _ in ranked[:count]}

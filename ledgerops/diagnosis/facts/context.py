@@ -117,8 +117,10 @@ def slow_answers(view: QueryView) -> tuple[float, float] | None:
 def small_files(view: QueryView) -> SmallFiles | None:
     """The small files that a late batch writes, or any where none is late, by the newest commits of these; None where
     files are few or large, or the sink's commits are not known."""
-    judged = {batch.batch_id for batch in late_batches(view)}
     known = [(each.files, each.bytes, each.batch_id) for each in view.history.commits if each.files]
+    if not known:
+        return None
+    judged = {batch.batch_id for batch in late_batches(view)}
     newest = ([each for each in known if each[2] in judged] or known)[-RECENT_BATCHES:]
     counts, sizes = [files for files, _, _ in newest], [held / files for files, held, _ in newest if held is not None]
     if len(counts) < RECENT_BATCHES and sum(counts) < FAR_TIMES * RECENT_BATCHES * MIN_FILES:
