@@ -112,7 +112,10 @@ PARTS = (
     Part(
         "producer", "producer:producer", "The load generator compared with kafka-producer-perf-test",
         "A real broker on the same two cores. The tool repeats lines of a file, without keys; the generator creates "
-        "every record and its key while it sends. Above 1 the generator is faster, or needs more CPU.",
+        "every record and its key while it sends. Above 1 the generator is faster, or needs more CPU. For as much CPU "
+        "it sends fewer a second, because one Python thread does it all: of 2.7 µs a record 0.3 make the row and 0.6 "
+        "its JSON and key, the others are the client's call and the callback of the delivery. More of them at once: "
+        "`ledgerops load --workers`.",
         demo=True,
     ),
     Part(
