@@ -27,10 +27,10 @@ from load.bench.runs import embedded, turn
 from load.bench.session import session
 from load.bench.usage import Meter
 
-ROWS, ROUNDS, BATCHES = {"Kafka": 6_000_000, "the embedded source": 300_000}, 4, 3
+KAFKA, EMBEDDED = "Kafka", "the embedded source"
+ROWS, ROUNDS, BATCHES = {KAFKA: 6_000_000, EMBEDDED: 300_000}, 4, 3
 PAIRS, PAIRS_ROWS = "debit_credit_pairs", 300_000  # from any source: pairs grow with the square of the rows
 OURS, AGAIN, PLAIN, FLINK = "our job", "our job again", "PySpark", "Flink SQL"
-KAFKA, EMBEDDED = "Kafka", "the embedded source"
 MAX_SECONDS = {KAFKA: 240.0, EMBEDDED: 60.0}  # of one job: no round after the fourth begins later
 MAX_OF_PLAIN = 1.02  # CPU of our job over that of plain PySpark
 NOISE_FLOOR = 0.01  # of equal runs, below which rounds end
@@ -217,12 +217,11 @@ class Ways:
         from pyspark.sql import functions as F
 
         from ledgerops.ledger.jobs import find_job
-        from ledgerops.ledger.run.start import JOIN_VERSION, PROVIDER, ROCKSDB, provider_of
+        from ledgerops.ledger.run.start import ROCKSDB, provider_of, store_conf
 
         plain, _, query = JOBS[job]
         ours, topic = find_job(job), TOPICS.get(job, "transactions")
-        provider = provider_of(ours, {}) or ROCKSDB
-        store = {PROVIDER: provider} if provider == ROCKSDB else {PROVIDER: provider, JOIN_VERSION: "2"}
+        store = store_conf(provider_of(ours, {}) or ROCKSDB)
 
         def simple(table: Any) -> Any:
             return plain(table, F)
@@ -240,7 +239,7 @@ class Ways:
         }
         flink = self.flink
         if flink is not None:
-            kinds[FLINK] = lambda: flink.insert(job, query, "hashmap" if ours.short_state else "rocksdb")
+            kinds[FLINK] = lambda: flink.insert(job, query, "hashmap" if ours.fits_heap else "rocksdb")
         return kinds
 
     def _in_store(self, store: Mapping[str, str], transform: Callable[..., Any], table: Any) -> float:

@@ -56,7 +56,7 @@ JOB = Job(
     summary=f"Debits and credits above {MIN_AMOUNT:,} of one customer within {WITHIN}.",
     transform=transform,
     stateful=True,
-    short_state=True,
+    fits_heap=True,
     key="customer_id",
     lateness=LATENESS,
 )

@@ -28,5 +28,5 @@ JOB = Job(
     stateful=True,
     key="transaction_id",
     lateness=LATENESS,
-    short_state=True,
+    fits_heap=True,
 )

@@ -30,7 +30,7 @@ class Job:
     output_mode: str = "append"
     key: str | None = None  # the column by which rows meet in state, if there is one
     event_time: str = "event_time"
-    short_state: bool = False  # its state fits the heap, where it costs less CPU than in RocksDB
+    fits_heap: bool = False  # its state, which costs less CPU there than in RocksDB
     timers: bool = False  # has timers on the clock, for which a batch runs at every trigger, input or none
     lateness: str | None = None  # default allowance of its watermark; None: the job has no watermark
     services: tuple[Service, ...] = ()

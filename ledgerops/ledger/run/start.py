@@ -75,19 +75,23 @@ def start(
         .option("checkpointLocation", str(checkpoint))
         .trigger(**({"availableNow": True} if available_now else trigger))
     )
-    conf = {} if provider is None else {PROVIDER: provider}
+    conf = store_conf(provider or rows.sparkSession.conf.get(PROVIDER))
     if job.timers and available_now:  # without input the timers' batches would go on for ever and the query never end
         conf["spark.sql.streaming.noDataMicroBatches.enabled"] = "false"
-    if (provider or rows.sparkSession.conf.get(PROVIDER)) != ROCKSDB:  # no other has a join's state in one store
-        conf[JOIN_VERSION] = "2"
     with temporary_conf(rows.sparkSession, conf):
         return writer.start()
 
 
 def provider_of(job: Job, chosen: Mapping[str, str]) -> str | None:
-    """The class of the state store for `job`: the one in the settings that a user chose, else memory for a short
-    state; None for that of the session."""
-    return chosen.get(PROVIDER, IN_MEMORY if job.short_state else None)
+    """The class of the state store for `job`: the one in the settings that a user chose, else memory where its
+    state fits the heap; None for that of the session."""
+    return chosen.get(PROVIDER, IN_MEMORY if job.fits_heap else None)
+
+
+def store_conf(provider: str) -> dict[str, str]:
+    """The settings of a query that keeps its state in stores of this class."""
+    # no class but RocksDB's has a join's state in one store
+    return {PROVIDER: provider} if provider == ROCKSDB else {PROVIDER: provider, JOIN_VERSION: "2"}
 
 
 def _claim(job: Job, checkpoint: Path, output: Sink, fingerprint: str) -> None:
