@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from ledgerops.agent.claim import Claim
-from ledgerops.agent.driver_code import SAMPLE_SECONDS, DriverCodeCollector
+from ledgerops.agent.driver_code import IDLE_SECONDS, DriverCodeCollector
 from ledgerops.agent.exporter import Exporter
 from ledgerops.agent.files import FileCollector
 from ledgerops.agent.group_offsets import OffsetCommitter
@@ -122,7 +122,7 @@ class Hub:
         config, stats, queue, runs = self.config, self.stats, self.queue, self.registry.runs
         host = self.host = HostCollector(queue, folder or Path(), self.status)
         watchdog = Watchdog(queue, runs, lambda: list(self.sessions.values()))
-        collectors: list[tuple[str, float, Callable[[], None]]] = [
+        collectors: list[tuple[str, float, Callable[[], float | None]]] = [
             ("watchdog", config.watchdog_interval, watchdog.collect),
             ("plan", 1.0, PlanReader(queue, runs).collect),
             ("files", 1.0, FileCollector(queue, runs).collect),
@@ -132,7 +132,7 @@ class Hub:
         if config.tables_collector:
             collectors.append(("tables", 1.0, TableCollector(queue, runs, HadoopFiles).collect))
         if config.driver_code_collector:
-            collectors.append(("driver_code", SAMPLE_SECONDS, DriverCodeCollector(queue, runs).collect))
+            collectors.append(("driver_code", IDLE_SECONDS, DriverCodeCollector(queue, runs).collect))
             collectors.append(("stacks", LOOK_SECONDS, StackCollector(queue, runs).collect))
         if config.tasks_collector:
             tasks = TaskCollector(queue, runs, self.status, config.tasks_interval)

@@ -21,6 +21,7 @@ from ledgerops.common.python_code import is_library
 from ledgerops.runtime.runs import Run, Runs
 
 SAMPLE_SECONDS = 0.25
+IDLE_SECONDS = 1.0  # while no query has such a function: a thread that wakes costs something, too
 REPORT_SECONDS = 5.0
 ENTRY = "ForeachBatchFunction.call"  # of pyspark.sql.utils: what Spark calls
 MAX_FRAMES = 200  # of a stack, from its innermost one on
@@ -48,9 +49,9 @@ class DriverCodeCollector:
         self._strange: WeakKeyDictionary[Any, Collection[str]] = WeakKeyDictionary()  # functions of none of these runs
         self._due = float("-inf")
 
-    def collect(self) -> None:
+    def collect(self) -> float:
         """Takes a sample; every REPORT_SECONDS queues of each run the function with most of them and its most frequent
-        line."""
+        line. Returns the seconds until the next sample."""
         having = (run for run in self._runs.runs() if run.plan is not None and "ForeachBatch" in (run.plan.sink or ""))
         runs = {run.run_id: run for run in having if run.session.classic}
         self._lines = {run_id: lines for run_id, lines in self._lines.items() if run_id in runs}
@@ -70,6 +71,7 @@ class DriverCodeCollector:
                 data = {"run_id": run_id, "samples": lines.total(), **_most_frequent(lines)}
                 self._queue.put("driver_code", orjson.dumps(data), runs[run_id].query, runs[run_id].session)
             self._lines.clear()
+        return SAMPLE_SECONDS if runs else IDLE_SECONDS
 
     def _owner(self, found: Called, runs: Mapping[str, Run]) -> str | None:
         """The run that a function belongs to; None where that is not known."""

@@ -59,9 +59,7 @@ class Exporter:
         self.port: int = self._server.server_address[1]
         host = "127.0.0.1" if config.host in ("0.0.0.0", "", "::") else config.host
         self.url = f"{'https' if secure else 'http'}://{f'[{host}]' if ':' in host else host}:{self.port}"
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": 0.1}, name="ledgerops-exporter", daemon=True
-        )
+        self._thread = threading.Thread(target=self._server.serve_forever, name="ledgerops-exporter", daemon=True)
 
     def start(self) -> None:
         """Begins to answer on a daemon thread. Call it once."""

@@ -10,18 +10,18 @@ log = logging.getLogger("ledgerops")
 
 
 class Poller:
-    """Calls `collect` every `interval` seconds on a daemon thread; errors are counted, and logged the first time. What
-    fails because the interpreter is ending is neither: an application may end without closing its watch, and a Spark
-    Connect client can ask nothing from then on."""
+    """Calls `collect` every `interval` seconds, or after those that it returns, on a daemon thread; errors are counted,
+    and logged the first time. What fails because the interpreter is ending is neither: an application may end without
+    closing its watch, and a Spark Connect client can ask nothing from then on."""
 
-    def __init__(self, name: str, interval: float, collect: Callable[[], None], stats: SelfStats) -> None:
+    def __init__(self, name: str, interval: float, collect: Callable[[], float | None], stats: SelfStats) -> None:
         self.name, self._interval, self._collect, self._stats = name, interval, collect, stats
         self._stopping = threading.Event()
         self._warned = False
         self._thread = threading.Thread(target=self._run, name=f"ledgerops-{name}", daemon=True)
 
     def start(self) -> None:
-        """Starts the thread, which collects at once and then every `interval` seconds. Call it once."""
+        """Starts the thread, which collects at once. Call it once."""
         self._thread.start()
 
     def stop(self, timeout: float) -> None:
@@ -32,14 +32,15 @@ class Poller:
 
     def _run(self) -> None:
         while not self._stopping.is_set():
+            wait = None
             try:
-                self._collect()
+                wait = self._collect()
             except Exception as error:
                 # Python refuses to start a thread, or an executor a task, once the interpreter is ending
                 ending = isinstance(error, RuntimeError) and str(error).endswith("shutdown")
                 if not self._stopping.is_set() and not ending:
                     self._failed(error)
-            self._stopping.wait(self._interval)
+            self._stopping.wait(self._interval if wait is None else wait)
 
     def _failed(self, error: Exception) -> None:
         self._stats.error(self.name)

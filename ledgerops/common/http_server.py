@@ -4,6 +4,7 @@ A client that is slow to send its request is cut off for another; a client for w
 are counted.
 """
 
+import contextlib
 import errno
 import gzip
 import ipaddress
@@ -88,6 +89,12 @@ class Server(HTTPServer):
         self.socket.close()
         for request in list(self._open):
             request.close()
+
+    def shutdown(self) -> None:
+        """Ends `serve_forever` at once: it looks twice a second, which is seldom enough to cost nothing."""
+        with contextlib.suppress(OSError):
+            self.socket.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts
+        super().shutdown()
 
     def server_close(self) -> None:
         """Stops listening, and ends each thread after its request. May be called twice."""

@@ -73,9 +73,7 @@ class Service:
         self._hung = threading.Semaphore(MAX_HUNG)
         self.counts = Counts()
         self._server, self._scheme = self._listen(rules or Rules(host="127.0.0.1"), port)
-        self._http = threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": 0.1}, name="notify-http", daemon=True
-        )
+        self._http = threading.Thread(target=self._server.serve_forever, name="notify-http", daemon=True)
         self._workers = [
             threading.Thread(target=self._work, args=(sender,), name=f"notify {sender.name}", daemon=True)
             for sender in senders

@@ -7,7 +7,13 @@ import time
 import pytest
 
 import ledgerops
-from ledgerops.agent.driver_code import REPORT_SECONDS, DriverCodeCollector, called
+from ledgerops.agent.driver_code import (
+    IDLE_SECONDS,
+    REPORT_SECONDS,
+    SAMPLE_SECONDS,
+    DriverCodeCollector,
+    called,
+)
 from ledgerops.model.observations import decode
 from ledgerops.model.records import Observation, Plan
 from tests.agent.fakes import FakeSession, queue, roster_of, run_of, taken
@@ -96,6 +102,14 @@ def test_the_line_of_the_function_is_told_and_not_that_of_the_library_that_it_wa
     assert code.function in ("waits", "waits_for_a_lock") and code.file == __file__
     assert 1 <= code.within <= code.samples
     assert code.place == f"test_driver_code.py:{code.line} in {code.function}"
+
+
+@pytest.mark.parametrize(("sink", "seconds"), [("ForeachBatchSink", SAMPLE_SECONDS), ("memory", IDLE_SECONDS)])
+def test_samples_are_frequent_only_while_a_query_has_such_a_function(sink, seconds):
+    session = FakeSession()
+    session.classic = True
+    run = run_of(session, "run-1", plan=Plan("run-1", sink=sink), handle=Handle("run-1", None))
+    assert DriverCodeCollector(queue(), roster_of(run)).collect() == seconds
 
 
 def test_of_several_queries_each_is_told_the_line_of_its_own_function(threads):

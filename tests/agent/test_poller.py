@@ -27,6 +27,19 @@ def test_a_collector_that_raises_is_counted_said_once_and_asked_again(caplog):
     ]
 
 
+def test_a_collector_may_ask_to_be_called_sooner_than_usual():
+    looked = threading.Semaphore(0)
+
+    def look():
+        looked.release()
+        return 0.001
+
+    collector = Poller("driver_code", 3600.0, look, SelfStats())
+    collector.start()
+    assert all(looked.acquire(timeout=60) for _ in range(3))
+    collector.stop(timeout=60)
+
+
 def test_stopping_does_not_wait_for_the_interval():
     collector = Poller("host", 3600.0, lambda: None, SelfStats())
     collector.start()

@@ -16,7 +16,7 @@ LOOPBACK = Rules(host="127.0.0.1")
 class Served:
     """Answers `ok` to every path but those of `pages`: path -> what makes the body from the request."""
 
-    def __init__(self, rules=LOOPBACK, **options):
+    def __init__(self, rules=LOOPBACK, looks_every=0.5, **options):
         self.refused, self.pages, self.clients = Counter(), {}, []
         self.server = Server(
             (rules.host, 0),
@@ -27,7 +27,7 @@ class Served:
             **options,
         )
         self.port = self.server.server_port
-        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(looks_every,), daemon=True)
         self.thread.start()
 
     def answer(self, request):

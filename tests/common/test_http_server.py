@@ -308,6 +308,15 @@ def test_threads_are_kept_and_end_with_the_server(serve):
     until(lambda: not served_threads(), 60, "the end of the threads")
 
 
+def test_a_server_that_waits_for_a_client_ends_at_once(serve):
+    served = serve(looks_every=3600.0)
+    assert served.get()[0] == 200
+    ending = threading.Thread(target=served.server.shutdown, daemon=True)
+    ending.start()
+    ending.join(60)
+    assert not ending.is_alive() and not served.thread.is_alive()
+
+
 @pytest.mark.parametrize("path", ["/", "/slow"])
 def test_closing_ends_the_listening_whatever_clients_do(serve, path):
     served, done = serve(), threading.Event()
