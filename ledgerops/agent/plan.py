@@ -4,7 +4,7 @@ The trigger and the plans are Spark's internals, reached through py4j, or on Spa
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -27,6 +27,11 @@ TIMESTAMPS = {"startingtimestamp", "startingoffsetsbytimestamp"}
 TEMPORARY = re.compile(r"temporary-[0-9a-f-]{36}")
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 LEAST_SAFE = ("latest", "given", "earliest")  # offsets at which a restart loses rows, may, or repeats them
+# of a plan, what a run's batches do not change
+FIXED = (
+    "app_id", "app_name", "spark_version", "delta", "trigger", "trigger_interval", "output_mode", "sink", "rate_limits",
+    "starting_offsets", "temporary_checkpoint", "state_settings",
+)  # fmt: skip
 Value = TypeVar("Value")
 
 
@@ -35,38 +40,42 @@ class PlanReader:
 
     def __init__(self, queue: EventQueue, runs: Runs) -> None:
         self._queue, self._runs = queue, runs
-        self._done: dict[str, bool] = {}  # run id -> whether a batch had run
+        self._done: dict[str, tuple[bool, Plan]] = {}  # run id -> whether a batch had run, what was read
 
     def collect(self) -> None:
         """Queues the plan of each run that is new or has ended its first batch since, unless the plan is unchanged."""
         runs = self._runs.runs()
         for run in runs:
             complete = run.last_batch is not None
-            if self._done.get(run.run_id) in (complete, True):
+            was_complete, before = self._done.get(run.run_id, (None, None))
+            if was_complete in (complete, True):
                 continue
-            plan = read_plan(run)
+            plan = read_plan(run, before)
             if plan == run.plan or self._queue.put("plan", orjson.dumps(plan), run.query, run.session):
-                self._done[run.run_id] = complete
+                self._done[run.run_id] = complete, plan
         active = {run.run_id for run in runs}
-        self._done = {run_id: complete for run_id, complete in self._done.items() if run_id in active}
+        self._done = {run_id: read for run_id, read in self._done.items() if run_id in active}
 
 
-def read_plan(run: Run) -> Plan:
-    """All that can be known now; raises nothing."""
+def read_plan(run: Run, before: Plan | None = None) -> Plan:
+    """All that can be known now; raises nothing. What is FIXED is taken from the plan that was read `before`."""
     session = run.session
-    known: dict[str, Any] = {
+    kept = before is not None and before.trigger is not None and before.sink is not None
+    known: dict[str, Any] = {name: getattr(before, name) for name in FIXED} if kept else {
         "app_id": _attempt(lambda: session.app_id),
         "app_name": _attempt(lambda: session.setting("spark.app.name")),
         "spark_version": _attempt(lambda: str(session.spark.version)),
         "shuffle_partitions": _attempt(lambda: int(session.setting(SHUFFLE_PARTITIONS) or "")),
         "delta": _attempt(lambda: has_delta(session.setting)),
-    }
+    }  # fmt: skip
     handle = _attempt(lambda: _handle(run, session))
     if handle is not None and session.classic:
-        known |= _attempt(lambda: dict(_from_execution(_execution(handle)))) or {}
+        execution = _execution(handle)
+        known |= {} if kept else _attempt(lambda: dict(_from_query(execution))) or {}
+        known |= _attempt(lambda: dict(_from_batch(execution.lastExecution()))) or {}
     elif handle is not None:
         known |= _attempt(lambda: dict(_from_text(connect_plan.explanation(handle)))) or {}
-    if known.get("stateful"):
+    if known.get("stateful") and known.get("state_settings") is None:
         known["state_settings"] = _attempt(lambda: state_settings(session.setting))
     sent = session.sent_plans.get(run.run_id) or Plan(run.run_id)
     return replace(sent, **{name: value for name, value in known.items() if value is not None})
@@ -119,16 +128,20 @@ def is_temporary(checkpoint: str) -> bool:
     return TEMPORARY.fullmatch(checkpoint.rstrip("/").rsplit("/", 1)[-1]) is not None
 
 
-def _from_execution(execution: Any) -> Iterator[tuple[str, Any]]:
+def _from_query(execution: Any) -> Iterator[tuple[str, Any]]:
     trigger = _attempt(lambda: parse_trigger(execution.trigger().toString()))
     if trigger is not None:
         yield from zip(("trigger", "trigger_interval"), trigger, strict=True)
     yield "output_mode", _attempt(lambda: str(execution.outputMode().toString()).lower())
     yield "sink", _attempt(lambda: sink_text(execution.sink()))
-    yield "rate_limits", _attempt(lambda: rate_limits(execution.analyzedPlan()))
-    yield "starting_offsets", _attempt(lambda: starting_offsets(execution.analyzedPlan()))
+    sources = _attempt(lambda: list(_options(execution.analyzedPlan()))) or []
+    yield "rate_limits", rate_limits(sources)
+    yield "starting_offsets", starting_offsets(sources)
     yield "temporary_checkpoint", _attempt(lambda: is_temporary(str(execution.resolvedCheckpointRoot())))
-    last = _attempt(execution.lastExecution)
+
+
+def _from_batch(last: Any) -> Iterator[tuple[str, Any]]:
+    """What the newest batch's execution says; nothing before the first batch."""
     if last is None:
         return
     yield "shuffle_partitions", _attempt(lambda: int(last.sparkSession().conf().get(SHUFFLE_PARTITIONS)))
@@ -144,15 +157,15 @@ def sink_text(sink: Any) -> str:
     return iceberg_sink(text) if str(sink.getClass().getName()).startswith(ICEBERG_CLASSES) else parse_sink(text)
 
 
-def rate_limits(analyzed: Any) -> Mapping[str, str]:
-    """The options of the sources that cap what a batch may read."""
-    return {option: value for options in _options(analyzed) for option, value in options.items() if is_limit(option)}
+def rate_limits(sources: Iterable[Mapping[str, str]]) -> Mapping[str, str]:
+    """Of the options of each source those that cap what a batch may read."""
+    return {option: value for options in sources for option, value in options.items() if is_limit(option)}
 
 
-def starting_offsets(analyzed: Any) -> str | None:
+def starting_offsets(sources: Iterable[Mapping[str, str]]) -> str | None:
     """Where a query without a checkpoint begins to read Kafka: the least safe of its sources; None without one."""
     found = set()
-    for options in _options(analyzed):
+    for options in sources:
         lower = {option.lower(): value for option, value in options.items()}
         if lower.keys() & SUBSCRIPTIONS:
             value = "given" if lower.keys() & TIMESTAMPS else lower.get("startingoffsets", "latest").lower()

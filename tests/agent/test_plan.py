@@ -124,6 +124,52 @@ def test_a_plan_is_read_again_after_the_first_batch_and_then_no_more(session):
     assert counts == [1, 0, 1, 0, 0]
 
 
+class Told(str):
+    """An object of Spark's with this text."""
+
+    def toString(self):
+        return self
+
+    def getClass(self):
+        return self
+
+    getName = toString
+
+
+class Execution:
+    """A query's execution without a batch; `asked` are the names of its methods that were called."""
+
+    def __init__(self):
+        self.asked = []
+        self._jsq, self.runId = self, "run-1"
+
+    def trigger(self):
+        self.asked.append("trigger")
+        return Told("ProcessingTimeTrigger(2000)")
+
+    def sink(self):
+        self.asked.append("sink")
+        return Told("ForeachBatchSink")
+
+    def lastExecution(self):
+        self.asked.append("lastExecution")
+
+
+def test_what_batches_do_not_change_is_read_once(session):
+    session.classic = True
+    execution, box = Execution(), queue()
+    run = run_of(session, last_batch=None, plan=None, handle=execution)
+    reader = PlanReader(box, roster_of(run))
+    reader.collect()
+    assert execution.asked == ["trigger", "sink", "lastExecution"]
+    execution.asked.clear()
+    run.last_batch = 0
+    reader.collect()
+    assert execution.asked == ["lastExecution"]
+    plans = [data for _, data in taken(box)]
+    assert plans[0] == plans[1] and (plans[1]["trigger_interval"], plans[1]["sink"]) == (2.0, "ForeachBatchSink")
+
+
 INFO = "state info [ checkpoint = file:/x/state, opId = 0 ] stateStoreCkptIds = None"
 SAVE = "+- StateStoreSave [{}], " + INFO + ", Append, 0, 0, 2\n"
 DEDUPE = "+- StreamingDeduplicate [{}], " + INFO + ", 0, 0\n"
