@@ -5,7 +5,7 @@ several times the CPU (docs/decisions/041-spark-is-asked-in-its-jvm.md).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -26,7 +26,21 @@ LEFT_OUT = {
 }  # fmt: skip
 MAX_DEPTH = 300  # of a stack that is read
 JOB_HAS_ENDED = ("SUCCEEDED", "FAILED")
-_made: tuple[Any, Any] | None = None  # gateway, and the writer in its JVM
+
+
+class Tools(NamedTuple):
+    """Objects in the JVM of a gateway, made once for it. They are never freed: in a forked child py4j would tell the
+    JVM so, in the middle of what the parent asks."""
+
+    gateway: Any
+    mapper: Any  # Spark's writer of JSON: it studies each class when it first writes one
+    every_status: Any
+    failed: Any
+    no_quantiles: Any
+    quantiles: Any
+
+
+_tools: Tools | None = None
 
 
 class DriverStatus:
@@ -34,15 +48,10 @@ class DriverStatus:
 
     def __init__(self, spark: Any) -> None:
         context = spark.sparkContext
-        jvm, gateway = context._jvm, context._gateway
         self.asked = 0
         self._store = context._jsc.sc().statusStore()
         self._sql = spark._jsparkSession.sharedState().statusStore()
-        self._mapper = _mapper(gateway)
-        self._every_status, self._failed = jvm.java.util.ArrayList(), jvm.java.util.ArrayList()
-        self._failed.add(getattr(jvm.org.apache.spark.status.api.v1.TaskStatus, FAILED))
-        self._no_quantiles = gateway.new_array(jvm.double, 0)
-        self._quantiles = _array(gateway, jvm.double, QUANTILES)
+        self._tools = _tools_of(context._gateway)
 
     def executions(self, offset: int, length: int) -> Sequence[SqlExecution]:
         return [_execution(each) for each in self._read(lambda: self._sql.executionsList(offset, length))]
@@ -52,8 +61,9 @@ class DriverStatus:
         return found
 
     def stage(self, number: int, with_tasks: bool) -> Mapping[str, Any] | None:
-        tasks = self._every_status if with_tasks else self._failed
-        quantiles = self._no_quantiles if with_tasks else self._quantiles
+        tools = self._tools
+        tasks = tools.every_status if with_tasks else tools.failed
+        quantiles = tools.no_quantiles if with_tasks else tools.quantiles
         attempts = self._read(lambda: self._store.stageData(number, True, tasks, not with_tasks, quantiles))
         return attempts[-1] if attempts else None
 
@@ -73,7 +83,7 @@ class DriverStatus:
     def _read(self, ask: Callable[[], Any]) -> Any:
         self.asked += 1
         try:
-            return orjson.loads(self._mapper.writeValueAsString(ask()))
+            return orjson.loads(self._tools.mapper.writeValueAsString(ask()))
         except Py4JJavaError as error:
             if str(error.java_exception.getClass().getName()) == "java.util.NoSuchElementException":
                 return None
@@ -87,7 +97,7 @@ def driver_threads(spark: Any, wanted: Callable[[str], object]) -> Sequence[tupl
     (it may wait in native code), and classes with methods, the innermost first. Without their locks: to find these, a
     JVM stops all threads and walks through its heap. Raises what py4j raises."""
     jvm, gateway = spark.sparkContext._jvm, spark.sparkContext._gateway
-    bean, mapper = jvm.java.lang.management.ManagementFactory.getThreadMXBean(), _mapper(gateway)
+    bean, mapper = jvm.java.lang.management.ManagementFactory.getThreadMXBean(), _tools_of(gateway).mapper
     every = orjson.loads(mapper.writeValueAsString(bean.getThreadInfo(bean.getAllThreadIds())))
     chosen = [each["threadId"] for each in every if each and wanted(each["threadName"])]
     infos = bean.getThreadInfo(_array(gateway, jvm.long, chosen), MAX_DEPTH)
@@ -103,11 +113,9 @@ def _first_line(problem: object) -> str:
     return str(problem).partition("\n")[0] or type(problem).__name__
 
 
-def _mapper(gateway: Any) -> Any:
-    """Spark's writer of JSON, made once for a JVM: it studies each class when it first writes one. It is never freed:
-    in a forked child py4j would tell the JVM so, in the middle of what the parent asks."""
-    global _made
-    if _made is None or _made[0] is not gateway:
+def _tools_of(gateway: Any) -> Tools:
+    global _tools
+    if _tools is None or _tools.gateway is not gateway:
         jvm = gateway.jvm
         mapper = jvm.org.apache.spark.status.api.v1.JacksonMessageWriter().mapper()
         mapper.disable(jvm.com.fasterxml.jackson.databind.SerializationFeature.INDENT_OUTPUT)
@@ -115,9 +123,12 @@ def _mapper(gateway: Any) -> Any:
         for name, left_out in LEFT_OUT.items():
             names = _array(gateway, jvm.java.lang.String, left_out)
             mapper.configOverride(jvm.java.lang.Class.forName(name)).setIgnorals(ignored.forIgnoredProperties(names))
-        never_free([mapper])
-        _made = gateway, mapper
-    return _made[1]
+        failed = jvm.java.util.ArrayList()
+        failed.add(getattr(jvm.org.apache.spark.status.api.v1.TaskStatus, FAILED))
+        none, quantiles = gateway.new_array(jvm.double, 0), _array(gateway, jvm.double, QUANTILES)
+        _tools = Tools(gateway, mapper, jvm.java.util.ArrayList(), failed, none, quantiles)
+        never_free(list(_tools[1:]))
+    return _tools
 
 
 def _array(gateway: Any, kind: Any, values: Sequence[Any]) -> Any:
