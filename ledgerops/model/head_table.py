@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from ledgerops.model.records import Partition, Progress
 
 MIN_POINTS = 200  # kept of each partition; at most three times as many
-MIN_THINNED_PARTITIONS = 4  # whose points are thinned in one call
+MIN_THINNED_PARTITIONS = 1  # whose points are thinned in one call, and one more for each MIN_POINTS partitions
 MAX_OFFSET = 2**63  # a head beyond it is no offset
 ADVANCE_SECONDS = 3600.0  # over which the advance of a partition's beginning is taken
 MIN_ADVANCE_SECONDS = 30.0  # Kafka deletes whole segments: over a shorter time a single one would look like a flood
