@@ -4,7 +4,7 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from http import HTTPStatus
 from importlib.resources import files
 from itertools import pairwise
@@ -19,7 +19,7 @@ from ledgerops.common.http_server import Server
 from ledgerops.config import FRESHNESS_HEADER, MUTE_HEADER, Config
 from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.runtime import exposition
-from ledgerops.runtime.snapshot import Published, Snapshot, published
+from ledgerops.runtime.snapshot import Exported, Published, Snapshot, published
 from ledgerops.runtime.status import status_document
 
 log = logging.getLogger("ledgerops")
@@ -52,6 +52,8 @@ class Exporter:
         # who says that it scrapes -> when it did, the last three times
         self._scrapes: dict[str, tuple[float, ...]] = {}
         self._scraped = threading.Condition()
+        self._making = threading.Lock()  # of families: of several scrapes of a snapshot one makes them
+        self._most_dropped: Mapping[str, int] = {}  # by query, the most series that were over its budget
         self._scrape: tuple[Snapshot | None, float, Answer] = None, 0.0, Answer(b"")  # the newest, and of what and when
         rules = access_rules(config)
         secure, access = tls_contexts(rules), Access(rules, RISK)
@@ -88,8 +90,17 @@ class Exporter:
 
     def families(self) -> Iterable[Published]:
         """What /metrics serves."""
-        config = self._config
-        return published(self._worker.snapshot, self._stats.copy(), config.expected_queries, config.app)
+        config, snapshot = self._config, self._worker.snapshot
+        with self._making:
+            self._count_dropped(snapshot.exported)
+        return published(snapshot, self._stats.copy(), config.expected_queries, config.app)
+
+    def _count_dropped(self, exported: Mapping[str, Exported]) -> None:
+        """Of each query the most at any time: a counter must not fall."""
+        most = {name: max(each.dropped, self._most_dropped.get(name, 0)) for name, each in exported.items()}
+        with self._stats.lock:
+            self._stats.series_dropped += sum(most[name] - self._most_dropped.get(name, 0) for name in most)
+        self._most_dropped = most
 
     def answer(self, request: Request) -> Answer:
         """The answer to a GET; what goes wrong is an answer, too."""

@@ -21,7 +21,7 @@ from ledgerops.model.recording import Recorder, encode, load_json
 from ledgerops.model.records import Observation
 from ledgerops.model.spark_progress import BadRecord
 from ledgerops.runtime.registry import QueryRegistry, QueryState
-from ledgerops.runtime.snapshot import QuerySnapshot, Snapshot, fit_queries, snapshot_driver, snapshot_query
+from ledgerops.runtime.snapshot import QuerySnapshot, Snapshot
 from ledgerops.signals.query_view import QueryView
 
 log = logging.getLogger("ledgerops")
@@ -51,8 +51,7 @@ class Worker:
         self.last_turn = time.monotonic()
         self._queue, self._registry, self._stats = queue, registry, stats
         self._config = config
-        self._fitted: dict[str, tuple[QuerySnapshot, int, QuerySnapshot]] = {}
-        self._unfitted: dict[str, QuerySnapshot] = {}  # fitted to the budget of each query, not yet to the driver's
+        self._queries: dict[str, QuerySnapshot] = {}
         self._recorder = recorder
         self._clock, self._steady = clock, steady
         self._now = -math.inf  # of the last turn
@@ -60,7 +59,6 @@ class Worker:
         self._record_from = -math.inf  # by the steady clock: one that is set back must not stop the recording
         self._warned: set[str] = set()
         self._judged_at: dict[str, float] = {}  # when, by the steady clock
-        self._most_dropped: dict[str, int] = {}  # by query, the most series that were over its budget
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="ledgerops-worker", daemon=True)
 
@@ -99,8 +97,7 @@ class Worker:
         changed: dict[str, QueryState] = {}
         for event in self._queue.take(timeout):
             state = self._take(event)
-            # a broker that answers does so for every query every two seconds: that can wait for the next tick
-            if state is not None and (event.kind != "offsets" or state.history.heads[-1].error is not None):
+            if state is not None and not _can_wait(event, state):
                 changed[state.history.query] = state
         with self._stats.lock:
             self._stats.queue_size = len(self._queue)
@@ -211,8 +208,7 @@ class Worker:
             return
         for name in self._judged_at.keys() - self._registry.queries.keys():
             del self._judged_at[name]
-            self._unfitted.pop(name, None)
-            self._most_dropped.pop(name, None)
+            self._queries.pop(name, None)
         for name, state in changed.items():
             self._judged_at[name] = self._steady()
             view = self._registry.view(state, now)
@@ -220,27 +216,15 @@ class Worker:
             self._judge(state, view)
             judged = time.perf_counter()
             try:
-                self._unfitted[name] = snapshot_query(
-                    state, view, self._config.series_per_query, self._failed, self._config.ended_totals_seconds,
-                    before=self._unfitted.get(name),
-                )  # fmt: skip
+                self._queries[name] = QuerySnapshot(
+                    state, view, self._config.series_per_query, self._failed, self._config.ended_totals_seconds
+                )
             except Exception as error:
                 self._failed("snapshot", error)
             self._stats.spent("judge", judged - began)
             self._stats.spent("snapshot", time.perf_counter() - judged)
-        driver = self.snapshot.driver
-        if hosts != self.snapshot.hosts:
-            driver = snapshot_driver(hosts[-1] if hosts else None, self._failed)
         began = time.perf_counter()
-        left = self._config.series_total - sum(each.size for each in driver.values())
-        queries = fit_queries(self._unfitted, left, self._fitted)
-        for name, query in queries.items():  # for each the most at any time: a counter must not fall
-            more = query.dropped - self._most_dropped.get(name, 0)
-            if more > 0:
-                self._most_dropped[name] = query.dropped
-                with self._stats.lock:
-                    self._stats.series_dropped += more
-        self.snapshot = Snapshot(now, queries, hosts, driver)
+        self.snapshot = Snapshot(now, self._queries.copy(), hosts, self._config.series_total, self._failed)
         if self.on_snapshot is not None:
             try:
                 self.on_snapshot(self.snapshot)
@@ -270,6 +254,12 @@ class Worker:
             self._warned.add(part)
             reason = f"{type(error).__name__}: {error}"
             log.warning("%s (%.300s); further failures are only counted", text or f"{part} failed", reason)
+
+
+def _can_wait(event: Event, state: QueryState) -> bool:
+    """Whether a query is judged no earlier for this: a broker answers for each query every two seconds, and a plan is
+    read at the start and after the first batch."""
+    return event.kind == "plan" or (event.kind == "offsets" and state.history.heads[-1].error is None)
 
 
 def tick_seconds(queries: int) -> float:

@@ -22,7 +22,7 @@ from ledgerops.metrics import METRICS
 from ledgerops.metrics.cause_texts import CAUSE_TEXTS
 from ledgerops.model.spark_progress import format_instant, parse_instant
 from ledgerops.runtime.replay import replay
-from ledgerops.runtime.snapshot import snapshot_query
+from ledgerops.runtime.snapshot import QuerySnapshot
 
 MAX_CHARACTERS = 4_000  # of an answer: about 1,000 tokens
 MAX_VALUES = 20  # series of a metric that are shown
@@ -118,7 +118,7 @@ class Answers:
         found = replay(open_source(self._place).observations)
         for state in found.named(query, self._place).values():
             view = found.registry.view(state, found.at or 0.0)
-            family = snapshot_query(state, view, MAX_SERIES, lambda *_: None).families.get(name)
+            family = QuerySnapshot(state, view, MAX_SERIES, lambda *_: None).exported.families.get(name)
             for labels, value in family.series[:MAX_VALUES] if family else ():
                 shown = format_instant(value) if metric.age or name.endswith("_timestamp_seconds") else f"{value:g}"
                 lines.append(clean(f"{view.query} {' '.join(labels)}: {'since ' if metric.age else ''}{shown}"))

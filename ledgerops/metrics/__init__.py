@@ -55,6 +55,7 @@ class RunningTotals:
         self.counters: defaultdict[str, defaultdict[Labels, float]] = defaultdict(lambda: defaultdict(float))
         self.histograms: dict[str, HistogramTotal] = {}
         self._copy: Self | None = None  # None as soon as something was added
+        self.families: dict[str, Any] | None = None  # of a copy, as whoever first published it made them
 
     def copy(self) -> Self:
         """One that does not change when this one does; the same one until something is added."""

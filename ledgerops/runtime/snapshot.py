@@ -1,8 +1,12 @@
-"""What a scrape reads: every family of every query at one moment, made by the worker and never changed after."""
+"""What a scrape reads: every family of every query at one moment, of copies that the worker made and never changes."""
 
+from __future__ import annotations
+
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from ledgerops.metrics import DRIVER_METRICS, QUERY_METRICS, SELF_METRICS, VERDICT_METRICS, RunningTotals
@@ -21,31 +25,78 @@ PER_QUERY: tuple[Metric[Any], ...] = (*QUERY_METRICS, *VERDICT_METRICS)
 ABSENT = {ACTIVE.name: Family(ACTIVE, (((), 0.0),)), EXPECTED.name: Family(EXPECTED, (((), 1.0),))}
 
 
-@dataclass(frozen=True, slots=True)
+class Exported(NamedTuple):
+    """What is exported of one query: families by metric name, and how many series were over the budget."""
+
+    families: Mapping[str, Family]
+    dropped: int
+
+    @property
+    def size(self) -> int:
+        """Its series, without those that no budget cuts."""
+        return sum(family.size for family in self.families.values() if not family.metric.unbudgeted)
+
+    def within(self, limit: int) -> Exported:
+        """Cut to so many series."""
+        kept, dropped = fit_families(list(self.families.values()), limit)
+        return Exported({family.metric.name: family for family in kept}, self.dropped + dropped)
+
+
 class QuerySnapshot:
-    """One query. `state` is a copy that does not change: displays derive from it what they need."""
+    """One query at the moment of `view`. `state` is a copy that does not change: displays derive from it what they
+    need.
 
-    query: str
-    at: float
-    families: Mapping[str, Family]  # by metric name
-    dropped: int  # series over the budget
-    state: QueryState
-    totalled: Mapping[str, Family] = field(default_factory=dict)  # of its running totals, before any was cut
-    size: int = field(init=False)  # series that it exports, without those that no budget cuts
+    Its families are made when they are first read, by whoever reads them: scrapes are fewer than batches. They have at
+    most `budget` series. `failed(metric, error)` is called for a reader that raises: its family is left out. The totals
+    of a query that has ended stay for `ended_totals_seconds`, so that Prometheus sees the last batches.
+    """
 
-    def __post_init__(self) -> None:
-        size = sum(family.size for family in self.families.values() if not family.metric.unbudgeted)
-        object.__setattr__(self, "size", size)
+    def __init__(
+        self, state: QueryState, view: QueryView, budget: int, failed: Callable[[str, Exception], None],
+        ended_totals_seconds: float = ENDED_TOTALS_SECONDS,
+    ) -> None:  # fmt: skip
+        self.query, self.at = view.query, view.now
+        self.state = copy(state)
+        self.state.history, self.state.totals = state.history.copy(), state.totals.copy()
+        self._view = view.of_copy(self.state.history)
+        self._budget, self._failed, self._ended_totals_seconds = budget, failed, ended_totals_seconds
+        self._cut: tuple[int, Exported] | None = None  # the newest answer of `within`
+
+    @cached_property
+    def exported(self) -> Exported:
+        """All that its budget allows."""
+        view, verdict, failed = self._view, self.state.verdict, self._failed
+        totals = self.state.totals
+        if totals.families is None:
+            totals.families = _families(QUERY_METRICS, _totalled, totals, failed)
+        judged = _families(VERDICT_METRICS, _read, verdict, failed) if verdict is not None else {}
+        families = {**totals.families, **_families(QUERY_METRICS, _read, view, failed), **judged}
+        ended = view.history.ended
+        if ended is not None:
+            kinds = ("counter", "histogram") if view.now - ended.at < self._ended_totals_seconds else ()
+            families = {
+                name: family
+                for name, family in families.items()
+                if family.metric.survives or family.metric.kind in kinds
+            }
+        return Exported(families, 0).within(self._budget)
+
+    def within(self, limit: int) -> Exported:
+        """What is left of `exported` with at most so many series; made once, as long as the limit is the same."""
+        if self._cut is None or self._cut[0] != limit:
+            self._cut = limit, self.exported.within(limit)
+        return self._cut[1]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Snapshot:
-    """All queries of the driver, and its machine."""
+    """All queries of the driver, and its machine. `budget` is for the series of all, `failed` as in QuerySnapshot."""
 
     at: float = 0.0
     queries: Mapping[str, QuerySnapshot] = field(default_factory=dict)
     hosts: Sequence[Host] = ()
-    driver: Mapping[str, Family] = field(default_factory=dict)
+    budget: float = math.inf
+    failed: Callable[[str, Exception], None] = lambda name, error: None
 
     def states(self) -> Mapping[str, QueryState]:
         """All queries by name."""
@@ -61,63 +112,23 @@ class Snapshot:
         found = (self.queries[name].state.verdict for name in sorted(self.queries))
         return [verdict for verdict in found if verdict is not None]
 
+    @cached_property
+    def driver(self) -> Mapping[str, Family]:
+        """The families of the driver's machine by metric name; none before it was looked at."""
+        return _families(DRIVER_METRICS, _read, self.hosts[-1], self.failed) if self.hosts else {}
 
-def snapshot_query(
-    state: QueryState, view: QueryView, budget: int, failed: Callable[[str, Exception], None],
-    ended_totals_seconds: float = ENDED_TOTALS_SECONDS, before: QuerySnapshot | None = None,
-) -> QuerySnapshot:  # fmt: skip
-    """One query's families at `view.now`, at most `budget` series of them.
-
-    `failed(metric, error)` is called for a reader that raises: its family is left out. The totals of a query that has
-    ended stay for `ended_totals_seconds`, so that Prometheus sees the last batches. The families of the totals are
-    taken from the snapshot `before` if nothing was added since.
-    """
-    verdict, totals = state.verdict, state.totals.copy()
-    if before is not None and before.state.totals is totals:
-        totalled = before.totalled
-    else:
-        totalled = _families(QUERY_METRICS, _totalled, totals, failed)
-    judged = _families(VERDICT_METRICS, _read, verdict, failed) if verdict is not None else {}
-    families = list({**totalled, **_families(QUERY_METRICS, _read, view, failed), **judged}.values())
-    ended = view.history.ended
-    if ended is not None:
-        kinds = ("counter", "histogram") if view.now - ended.at < ended_totals_seconds else ()
-        families = [family for family in families if family.metric.survives or family.metric.kind in kinds]
-    kept, dropped = fit_families(families, budget)
-    frozen = copy(state)
-    frozen.history, frozen.totals = state.history.copy(), totals
-    by_name = {family.metric.name: family for family in kept}
-    return QuerySnapshot(view.query, view.now, by_name, dropped, frozen, totalled)
-
-
-def fit_queries(
-    queries: Mapping[str, QuerySnapshot], budget: int, known: dict[str, tuple[QuerySnapshot, int, QuerySnapshot]]
-) -> dict[str, QuerySnapshot]:
-    """The queries, the widest cut until all together have at most `budget` series. `known` holds what was cut before,
-    for queries that have not changed since."""
-    sizes = {name: query.size for name, query in queries.items()}
-    if sum(sizes.values()) <= budget:
-        known.clear()
-        return dict(queries)
-    limit = fair_limit(list(sizes.values()), budget)
-    for name in known.keys() - queries.keys():
-        del known[name]
-    fitted = {}
-    for name, query in queries.items():
-        if sizes[name] <= limit:
-            fitted[name] = query
-            continue
-        if name not in known or known[name][0] is not query or known[name][1] != limit:
-            kept, dropped = fit_families(list(query.families.values()), limit)
-            families = {family.metric.name: family for family in kept}
-            known[name] = query, limit, replace(query, families=families, dropped=query.dropped + dropped)
-        fitted[name] = known[name][2]
-    return fitted
-
-
-def snapshot_driver(host: Host | None, failed: Callable[[str, Exception], None]) -> dict[str, Family]:
-    """The families of the driver's machine by metric name, none without a `host`; `failed` as in `snapshot_query`."""
-    return _families(DRIVER_METRICS, _read, host, failed) if host is not None else {}
+    @cached_property
+    def exported(self) -> Mapping[str, Exported]:
+        """What is exported of each query, the widest cut until all together are within the budget."""
+        whole = {name: query.exported for name, query in self.queries.items()}
+        sizes = {name: each.size for name, each in whole.items()}
+        left = self.budget - sum(family.size for family in self.driver.values())
+        if sum(sizes.values()) <= left:
+            return whole
+        limit = fair_limit(list(sizes.values()), int(left))
+        return {
+            name: each if sizes[name] <= limit else self.queries[name].within(limit) for name, each in whole.items()
+        }
 
 
 def _families(
@@ -170,11 +181,10 @@ def published(
     only.
 
     `expected` names queries that are reported even when they never ran; `app` is the application, a label of every
-    family where it is known. Label values are clean. Raises what a self metric's `read` raises; the other families
-    were read when the snapshot was made.
+    family where it is known. Label values are clean. Raises what a self metric's `read` raises.
     """
     of_driver: SharedLabels = (("app", clean_label(app)),) if app else ()
-    queries = sorted((clean_label(name), query.families) for name, query in snapshot.queries.items())
+    queries = sorted((clean_label(name), each.families) for name, each in snapshot.exported.items())
     known = {name for name, _ in queries}
     wanted = {clean_label(name) for name in expected}
     labels = {name: (("query", name), *of_driver) for name in known | wanted}

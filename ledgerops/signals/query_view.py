@@ -61,6 +61,11 @@ class QueryView:
         kept = self.freshness if freshness is None else freshness
         return QueryView(self.history, now, self.hosts, self.others, kept, self.observer, self._trigger_interval)
 
+    def of_copy(self, history: History) -> QueryView:
+        """The same moment of a copy of the history, without the other queries, for whoever reads it later."""
+        interval = self._trigger_interval
+        return QueryView(history, self.now, tuple(self.hosts), freshness=self.freshness, trigger_interval=interval)
+
     @property
     def query(self) -> str:
         """The name of the query, as in its history."""

@@ -87,15 +87,16 @@ PARTS = (
     ),
     Part(
         "growth", "growth:growth", "Growth of the observer's cost",
-        "CPU milliseconds of the observer's worker thread per event: parse, record, all rules, snapshot. The exponent "
-        "is the slope of log cost over log size: 0 means that the cost does not grow, 1 that it grows in proportion. "
-        "Unless a line says otherwise, there is one query with 5 partitions and 200 batches of history.",
+        "CPU milliseconds of the observer's worker thread per event: parse, record, all rules, copy. A scrape makes "
+        "the series, here after a batch of each query. The exponent is the slope of log cost over log size: 0 means "
+        "that the cost does not grow, 1 that it grows in proportion. Unless a line says otherwise, there is one query "
+        "with 5 partitions and 200 batches of history.",
     ),
     Part(
         "many", "many:many", "Many queries with slow triggers",
         "Simulated time: queries with a batch every ten seconds, the tasks of each batch, and answers of the broker "
-        "every two seconds. A query is judged when it reports something, and after a time without a report: five "
-        "seconds, ten with 500 queries. What the broker answers is read at the next judgement.",
+        "every two seconds; every 15 seconds a scrape. A query is judged when it reports something, and after a time "
+        "without a report: five seconds, ten with 500 queries. What the broker answers is read at the next judgement.",
     ),
     Part(
         "scrape", "servlet:servlet", "A scrape compared with Spark's own PrometheusServlet",

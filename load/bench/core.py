@@ -3,6 +3,7 @@
 The records are synthetic but whole: a stateful query with RocksDB metrics and five source partitions.
 """
 
+import itertools
 import os
 import statistics
 import subprocess
@@ -34,11 +35,12 @@ from ledgerops.model.spark_progress import format_instant
 from ledgerops.runtime import exposition
 from ledgerops.runtime.registry import QueryRegistry
 from ledgerops.runtime.replay import replay
-from ledgerops.runtime.snapshot import Snapshot, published, snapshot_query
+from ledgerops.runtime.snapshot import QuerySnapshot, Snapshot, published
 from ledgerops.runtime.status import status_document
 from load.bench.lines import Line, least, limit
 
 T = TypeVar("T")
+Given = TypeVar("Given")
 
 T0 = 1_800_000_000.0
 PARTITIONS = 5
@@ -183,7 +185,8 @@ def core(say: Callable[[str], None]) -> Iterator[Line]:
 
 
 def scrape(queries: int = 50) -> dict[str, tuple[int, int, float]]:
-    """By format: series, bytes and median milliseconds of one scrape, for 10,000 series or a few more."""
+    """By format: series, bytes and median milliseconds of one scrape, for 10,000 series or a few more, after a batch of
+    each query."""
 
     def widen(query: int, batch: int) -> bytes:
         data = orjson.loads(progress(query, batch))
@@ -196,34 +199,45 @@ def scrape(queries: int = 50) -> dict[str, tuple[int, int, float]]:
         }
         return orjson.dumps(data)
 
-    def scraped(accept: str) -> bytes:
-        families = published(snapshot, SelfStats(), app="bench")
-        return exposition.render(families, T0 + 100, exposition.accepted(accept))
+    registry, snapshots = QueryRegistry(Diagnoser), dict[str, QuerySnapshot]()
+    batches = itertools.count()
 
-    registry = QueryRegistry(Diagnoser)
-    snapshots = {}
-    for batch in range(12):
+    def change() -> Snapshot:
+        batch = next(batches)
         for query in range(queries):
             at = T0 + 2 * batch
             state = registry.ingest(decode(encode(at, "progress", None, widen(query, batch))))
             assert state is not None
             registry.judge(state, at)
-            snapshots[state.history.query] = snapshot_query(state, registry.view(state, at), 500, _fail)
-    snapshot = Snapshot(T0, snapshots)
-    series = sum(family.size for each in snapshots.values() for family in each.families.values())
+            snapshots[state.history.query] = QuerySnapshot(state, registry.view(state, at), 500, _fail)
+        return Snapshot(at, snapshots)
+
+    for _ in range(12):
+        snapshot = change()
+    series = sum(family.size for each in snapshot.exported.values() for family in each.families.values())
     found = {}
     for kind, accept in (("text", "text/plain"), ("OpenMetrics", "application/openmetrics-text;version=1.0.0")):
-        took, body = median_ms(partial(scraped, accept), time.perf_counter)
+        took, body = median_ms(partial(scraped, accept=accept), time.perf_counter, change)
         found[kind] = (series, len(body), took)
     return found
 
 
-def median_ms(work: Callable[[], T], clock: Callable[[], float] = time.thread_time) -> tuple[float, T]:
-    """Milliseconds that `work` takes by the clock, the median of 15, and what the last time gave."""
+def scraped(snapshot: Snapshot, accept: str = "text/plain") -> bytes:
+    """The answer to a scrape."""
+    families = published(snapshot, SelfStats(), app="bench")
+    return exposition.render(families, snapshot.at + 1, exposition.accepted(accept))
+
+
+def median_ms(
+    work: Callable[[Given], T], clock: Callable[[], float], before: Callable[[], Given], times: int = 15
+) -> tuple[float, T]:
+    """Milliseconds by the clock that `work` takes with what `before` has made, which is not timed: the median of so
+    many times, and what the last one gave."""
     took = []
-    for _ in range(15):
+    for _ in range(times):
+        given = before()
         began = clock()
-        result = work()
+        result = work(given)
         took.append((clock() - began) * 1000)
     return statistics.median(took), result
 
@@ -231,7 +245,8 @@ def median_ms(work: Callable[[], T], clock: Callable[[], float] = time.thread_ti
 def live_view(queries: int = 50, batches: int = 1800) -> float:
     """Milliseconds of a core that the document behind the live view takes for each query, the median of 15."""
     registry, _ = fill(queries, batches)
-    return median_ms(lambda: status_document(registry, T0 + 2 * batches))[0] / queries
+    took, _ = median_ms(lambda known: status_document(known, T0 + 2 * batches), time.thread_time, lambda: registry)
+    return took / queries
 
 
 def replayed(batches: int = 3000) -> float:
@@ -267,8 +282,10 @@ def fill(queries: int, batches: int) -> tuple[QueryRegistry, Snapshot]:
         assert state is not None
         if seen.at > T0 + 2 * (batches - 3):  # the rules' cost is measured elsewhere; their memory is the last verdict
             registry.judge(state, seen.at)
-            snapshots[state.history.query] = snapshot_query(state, registry.view(state, seen.at), 500, _fail)
-    return registry, Snapshot(T0, snapshots)
+            snapshots[state.history.query] = QuerySnapshot(state, registry.view(state, seen.at), 500, _fail)
+    snapshot = Snapshot(T0, snapshots)
+    assert snapshot.exported
+    return registry, snapshot
 
 
 def diagnosed(hours: int, runs: int = 1) -> float:

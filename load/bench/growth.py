@@ -1,6 +1,6 @@
 """How the observer's cost grows: with queries, partitions, remembered batches and series.
 
-The real worker is fed, event by event, on this thread: parse, record to disk, all rules, snapshot. The time is the
+The real worker is fed, event by event, on this thread: parse, record to disk, all rules, copy. The time is the
 thread's own on a core, since what a busy machine takes away is not the observer's. In a driver several events share a
 turn, so this is the expensive case.
 """
@@ -26,16 +26,17 @@ from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.model.recording import Recorder
 from ledgerops.model.records import Observation, ObservationKind
-from ledgerops.runtime import exposition
 from ledgerops.runtime.registry import QueryRegistry
-from ledgerops.runtime.snapshot import published
-from load.bench.core import T0, around, median_ms, progress
+from ledgerops.runtime.snapshot import Snapshot
+from load.bench.core import T0, around, median_ms, progress, scraped
 from load.bench.lines import Line, limit
 
 QUERIES, PARTITIONS, HISTORY_BATCHES = (1, 10, 50, 100), (5, 50, 500), (10, 50, 200)
 WIDE_PARTITIONS = 80  # of a source, with which 50 queries have 10,000 series and more
 BATCHES = 200  # the most that a history keeps
 MEASURED_EVENTS = 900
+SCRAPES = 7
+SCRAPE_SECONDS = 15.0  # the generated Prometheus configuration's interval
 MAX_P99_MS = 5.0  # of an event
 MAX_CORE_SHARE = 0.25  # of a core, for 50 queries at a batch a second
 
@@ -99,18 +100,24 @@ class FedWorker:
         """Feeds whole batches of all queries until so many events were taken."""
         gc.collect()
         while len(self.spent) < events:
-            for query in range(self.queries):
-                for kind, data in self._events(query):
-                    self._turn(kind, None if kind == "host" else f"query_{query:03}", data)
-            self.batch += 1
+            self.feed()
         self.recorder.close()
         return self
 
+    def feed(self) -> Snapshot:
+        """A batch of each query."""
+        for query in range(self.queries):
+            for kind, data in self._events(query):
+                self._turn(kind, None if kind == "host" else f"query_{query:03}", data)
+        self.batch += 1
+        return self.worker.snapshot
+
     def scrape(self) -> tuple[float, int, int]:
-        """Median ms of thread time, bytes and series of one scrape as text."""
-        took, body = median_ms(
-            lambda: exposition.render(published(self.worker.snapshot, self.stats.copy(), app="bench"), self.now + 1)
-        )
+        """Median ms of thread time, bytes and series of one scrape as text, after a batch of each query."""
+        measured = self.spent.copy()
+        took, body = median_ms(scraped, time.thread_time, self.feed, SCRAPES)
+        self.spent = measured
+        self.recorder.close()
         return took, len(body), sum(not line.startswith(b"#") for line in body.splitlines())
 
     @property
@@ -123,14 +130,15 @@ class FedWorker:
         """99th percentile of the milliseconds for one event."""
         return sorted(each.milliseconds for each in self.spent)[int(len(self.spent) * 0.99)]
 
-    def core_share(self, config: Config) -> float:
-        """Of a core, for its queries at a batch a second, with the collectors at the intervals of `config`."""
+    def core_share(self, config: Config, scrape: float) -> float:
+        """Of a core, for its queries at a batch a second, with the collectors at the intervals of `config`, and scrapes
+        of so many ms every SCRAPE_SECONDS."""
         each = {
             kind: statistics.fmean(spent.milliseconds for spent in self.spent if spent.kind == kind) / 1000
             for kind in ("progress", "tasks", "offsets", "host")
         }
         of_query = each["progress"] + each["tasks"] / config.tasks_interval + each["offsets"] / config.kafka_interval
-        return self.queries * of_query + each["host"] / config.host_interval
+        return self.queries * of_query + each["host"] / config.host_interval + scrape / 1000 / SCRAPE_SECONDS
 
     def _events(self, query: int) -> list[tuple[ObservationKind, bytes]]:
         return [("progress", progress(query, self.batch, self.partitions)), *around(self.batch, self.partitions, query)]
@@ -160,8 +168,9 @@ def growth(say: Callable[[str], None], events: int = MEASURED_EVENTS) -> Iterato
         folder = Path(name)
         fed = [_fed(folder, say, events, queries=size) for size in QUERIES]
         yield from _sweep("queries", QUERIES, fed)
-        share = fed[QUERIES.index(50)][0].core_share(Config())
-        what = "50 queries at a batch a second, each collector at its interval: share of a core"
+        fifty, scrape = fed[QUERIES.index(50)]
+        share = fifty.core_share(Config(), scrape)
+        what = "50 queries at a batch a second, each collector at its interval, scraped every 15 s: share of a core"
         yield limit(what, share, f"{share:.1%}", MAX_CORE_SHARE, "< 25 %")
         fed = [_fed(folder, say, events, partitions=size) for size in PARTITIONS]
         yield from _sweep("source partitions", PARTITIONS, fed)

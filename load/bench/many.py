@@ -1,8 +1,8 @@
 """What many queries with slow triggers cost the worker: how often each is judged, and the share of a core.
 
 Time is simulated: each query has a batch every TRIGGER_SECONDS, spread over the interval, its tasks half a second after
-the end of the batch, and answers of the broker every OFFSETS_SECONDS, for all queries at once. The worker's own thread
-time is divided by the simulated seconds.
+the end of the batch, and answers of the broker every OFFSETS_SECONDS, for all queries at once. The thread time of the
+worker, and of a scrape every SCRAPE_SECONDS, is divided by the simulated seconds.
 """
 
 import gc
@@ -19,8 +19,8 @@ from ledgerops.agent.queue import Event
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.model.finding import Verdict
 from ledgerops.signals.query_view import QueryView
-from load.bench.core import PARTITIONS, T0, around, progress
-from load.bench.growth import FedWorker
+from load.bench.core import PARTITIONS, T0, around, progress, scraped
+from load.bench.growth import SCRAPE_SECONDS, FedWorker
 from load.bench.lines import Line, limit
 
 QUERIES, LIMITED = (50, 500, 1000), 500
@@ -29,7 +29,7 @@ OFFSETS_SECONDS = 2.0
 TASKS_AFTER_SECONDS = 0.5
 TURN_SECONDS = 0.5  # the worker's wait without an event
 MAX_EVENTS_PER_TURN = 200
-WARM_SECONDS, MEASURED_SECONDS = 60.0, 20.0
+WARM_SECONDS, MEASURED_SECONDS = 60.0, 30.0
 MAX_SHARE = 0.25  # of a core, for LIMITED queries
 
 
@@ -86,6 +86,7 @@ def simulate(queries: int, warm: float = WARM_SECONDS, measured: float = MEASURE
         fed = FedWorker(queries, PARTITIONS, Path(name), judge=judges, steady=lambda: fed.now)
         events = list(_events(queries, warm + measured))
         before: tuple[int, float] | None = None
+        due = T0
         for at, taken in _turns(events, T0 + warm + measured):
             if before is None and at >= T0 + warm:
                 gc.collect()
@@ -94,6 +95,9 @@ def simulate(queries: int, warm: float = WARM_SECONDS, measured: float = MEASURE
             fed.queue.waiting.extend(taken)
             began = time.thread_time()
             fed.worker.turn()
+            if at >= due:
+                scraped(fed.worker.snapshot)
+                due += SCRAPE_SECONDS
             spent += time.thread_time() - began
         fed.recorder.close()
     calls, seconds = before or (0, 0.0)

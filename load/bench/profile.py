@@ -9,8 +9,10 @@ import pstats
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
+from load.bench.core import scraped
 from load.bench.growth import FedWorker
 from load.bench.lines import Line
 
@@ -18,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 QUERIES, PARTITIONS = 50, 5
 EVENTS = 1500
 TOP = 6
-STEPS = {"parse": "decode and take in", "record": "record", "judge": "signals and all rules", "snapshot": "snapshot"}
+STEPS = {"parse": "decode and take in", "record": "record", "judge": "signals and all rules", "snapshot": "copy"}
 
 
 def profile(say: Callable[[str], None], queries: int = QUERIES, events: int = EVENTS) -> Iterator[Line]:
@@ -34,7 +36,7 @@ def profile(say: Callable[[str], None], queries: int = QUERIES, events: int = EV
         yield Line("an event: modules, by profile", shares(by_module(found)))
         yield Line("an event: functions, by profile", shares(by_function(found)))
         say("events profiled")
-        found = _profiled(lambda: [fed.scrape() for _ in range(5)])
+        found = _profiled(*(partial(scraped, fed.feed()) for _ in range(5)))
         yield Line("a scrape: functions, by profile", shares(by_function(found)))
 
 
@@ -72,11 +74,12 @@ def _module(file: str) -> str:
     return ".".join(path.relative_to(ROOT / "ledgerops").with_suffix("").parts)
 
 
-def _profiled(work: Callable[[], object]) -> Stats:
+def _profiled(*work: Callable[[], object]) -> Stats:
     profiler = cProfile.Profile()
     profiler.enable()
     try:
-        work()
+        for each in work:
+            each()
     finally:
         profiler.disable()
     stats: Stats = pstats.Stats(profiler).stats  # type: ignore[attr-defined]

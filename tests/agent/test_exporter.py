@@ -44,8 +44,9 @@ class Served:
     def __init__(self, clock=time.time, start_worker=True, **settings):
         self.stats = SelfStats()
         self.queue = EventQueue(self.stats)
-        self.worker = Worker(self.queue, QueryRegistry(Diagnoser), self.stats, clock=clock)
-        self.exporter = Exporter(Config(port=0, **settings), self.worker, self.stats, clock=clock)
+        config = Config(port=0, **settings)
+        self.worker = Worker(self.queue, QueryRegistry(Diagnoser), self.stats, config, clock=clock)
+        self.exporter = Exporter(config, self.worker, self.stats, clock=clock)
         self.exporter.start()
         if start_worker:
             self.worker.start()
@@ -97,6 +98,25 @@ def served(serve):
     made = serve(start_worker=False)
     made.see()
     return made
+
+
+def test_the_series_that_were_cut_are_counted_and_the_count_stays_when_the_query_is_forgotten(serve, monkeypatch):
+    monkeypatch.setattr("ledgerops.runtime.registry.MAX_ENDED_QUERIES", 0)
+    served = serve(start_worker=False, series_per_query=20)
+    counts = []
+    for changes in ({}, {"batchId": 8}, {"name": "another", "runId": "another-run"}):
+        served.see(**changes)
+        counts.append(samples(served.metrics())["ledgerops_series_dropped_total", ()])
+    cut = served.worker.snapshot.exported["daily_counts"].dropped
+    assert cut > 0
+    assert counts == [cut, cut, 2 * cut]
+
+    served.queue.put("terminated", json.dumps({"id": "id", "runId": "another-run", "exception": None}))
+    served.worker.turn()
+    served.see(name="third", runId="third-run")
+    counts.append(samples(served.metrics())["ledgerops_series_dropped_total", ()])
+    assert "another" not in served.worker.snapshot.queries
+    assert counts[-1] == 3 * cut and len(served.exporter._most_dropped) == 2
 
 
 def test_the_text_is_read_back_by_the_library(served):
@@ -413,7 +433,7 @@ def test_a_storm_of_scrapes_does_not_hold_the_worker_up(serve):
 
     assert set(answers) <= {200, 503, None} and 200 in answers
     assert served.stats.dropped == 0
-    total = served.worker.snapshot.queries["daily_counts"].families["ledgerops_batches_total"].series
+    total = served.worker.snapshot.exported["daily_counts"].families["ledgerops_batches_total"].series
     assert total == (((), 493.0),) or total == (((), 500.0),)
 
 

@@ -133,7 +133,8 @@ class Told(str):
     def getClass(self):
         return self
 
-    getName = toString
+    def getName(self):
+        return self
 
 
 class Execution:

@@ -22,6 +22,7 @@ from ledgerops.model.finding import Verdict
 from ledgerops.runtime.family import Family
 from ledgerops.runtime.registry import QueryState
 from ledgerops.runtime.snapshot import Published, QuerySnapshot, Snapshot
+from ledgerops.signals.query_view import QueryView
 from tests.build import spark_json
 from tests.hostile import dripping_server, silent_server
 from tests.otlp_receiver import OtlpReceiver, reply
@@ -72,7 +73,7 @@ def judged(*causes, at=1.0, ended=None):
     state.history.start(0.5, "id", "run")
     if ended is not None:
         state.history.end(ended, "run", None, None)
-    return Snapshot(at, {"q": QuerySnapshot("q", at, {}, 0, state)})
+    return Snapshot(at, {"q": QuerySnapshot(state, QueryView(state.history, at), 0, pytest.fail)})
 
 
 def test_what_metrics_serves_arrives_with_the_headers_of_the_file(receiver, pushing, tmp_path):

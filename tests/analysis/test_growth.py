@@ -16,7 +16,7 @@ from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.model.records import Observation
 from ledgerops.model.spark_progress import format_instant
 from ledgerops.runtime.registry import QueryRegistry
-from ledgerops.runtime.snapshot import snapshot_query
+from ledgerops.runtime.snapshot import QuerySnapshot
 from tests.build import T0, spark_json
 
 RECORDS = 3
@@ -102,7 +102,7 @@ def live_seconds(seen: list[Observation]) -> float:
         if state is not None:
             registry.judge(state, each.at)
             view = registry.view(state, each.at)
-            snapshot_query(state, view, 2_000, lambda part, error: stats.error(part))
+            assert QuerySnapshot(state, view, 2_000, lambda part, error: stats.error(part)).exported
     return time.process_time() - began
 
 

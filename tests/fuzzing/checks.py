@@ -21,7 +21,7 @@ from ledgerops.model.finding import SEVERITIES, Verdict
 from ledgerops.model.records import Observation
 from ledgerops.model.spark_progress import BadRecord
 from ledgerops.runtime.registry import QueryRegistry, QueryState
-from ledgerops.runtime.snapshot import snapshot_query
+from ledgerops.runtime.snapshot import QuerySnapshot
 from ledgerops.runtime.status import query_status
 from ledgerops.signals.query_view import QueryView
 
@@ -46,7 +46,7 @@ def judged(observations: Iterable[Observation], seen: Counter[str], pages: bool 
         story.setdefault(verdict.query, FindingHistory(verdict.query)).take(verdict, state.history)
         tracks.setdefault(state.history.query, Track()).take(view)
         if seen["verdicts"] % MORE_EVERY == 0:
-            snapshot_query(state, view, 500, _refuse)
+            assert QuerySnapshot(state, view, 500, _refuse).exported
             json.dumps(query_status(state, view), allow_nan=False)
             text(document([verdict], at, "fuzz"))
 

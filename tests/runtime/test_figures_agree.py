@@ -16,7 +16,7 @@ from ledgerops.metrics.throughput import INPUT_RATE, PROCESSED_RATE
 from ledgerops.metrics.verdict import DRAIN
 from ledgerops.model.head_table import offsets_read_at
 from ledgerops.runtime.replay import JUDGED, Replay
-from ledgerops.runtime.snapshot import snapshot_query
+from ledgerops.runtime.snapshot import QuerySnapshot
 from ledgerops.runtime.status import SERIES, query_status
 from tests.drills.saved import NAMES, bundle
 from tests.paths import OTHER_RECORDINGS, needed_data
@@ -57,7 +57,7 @@ def _at(replay: Replay, state: Any, track: Track | None) -> Iterator[str]:
     at = view.at(state.history.ended.at, view.freshness) if state.history.ended is not None else view
     [query] = document([verdict], now, "")["queries"]
     page, figures = query_status(state, view), query["figures"]
-    families = snapshot_query(state, at, 10**6, _raised).families
+    families = QuerySnapshot(state, at, 10**6, _raised).exported.families
     metric = {name: [value for _, value in family.series] for name, family in families.items() if family.series}
 
     def value(name: str) -> float | None:

@@ -15,7 +15,7 @@ from ledgerops.model.records import Host
 from ledgerops.runtime import exposition
 from ledgerops.runtime.prometheus_collector import Collector
 from ledgerops.runtime.registry import QueryRegistry
-from ledgerops.runtime.snapshot import Snapshot, published, snapshot_driver, snapshot_query
+from ledgerops.runtime.snapshot import QuerySnapshot, Snapshot, published
 from tests.paths import RECORDED
 
 
@@ -33,9 +33,9 @@ def snapshot(request) -> Snapshot:
     queries = {}
     for name, state in registry.queries.items():
         registry.judge(state, now)
-        queries[name] = snapshot_query(state, registry.view(state, now), 500, fail)
+        queries[name] = QuerySnapshot(state, registry.view(state, now), 500, fail)
     host = Host(now, 2, 0.5, 1000, 500, None, None)
-    return Snapshot(now, queries, (host,), snapshot_driver(host, fail))
+    return Snapshot(now, queries, (host,), failed=fail)
 
 
 def samples(families):

@@ -2,12 +2,13 @@ import math
 
 import pytest
 
+from ledgerops.metrics import QUERY_METRICS
 from ledgerops.metrics.model import Metric
 from ledgerops.model.finding import Verdict
 from ledgerops.model.records import TableCommit
 from ledgerops.runtime.family import MAX_LABEL_BYTES, Family, clean_label, fit_families, series_of
 from ledgerops.runtime.registry import QueryState
-from ledgerops.runtime.snapshot import ENDED_TOTALS_SECONDS, fit_queries, snapshot_query
+from ledgerops.runtime.snapshot import ENDED_TOTALS_SECONDS, QuerySnapshot, Snapshot
 from ledgerops.signals.query_view import QueryView
 from tests.build import T0, batch, source
 
@@ -41,11 +42,13 @@ def seconds_count(families):
     return sum(families["ledgerops_batch_duration_seconds"].histogram.counts)
 
 
-def snapshot(state, budget=500, failed=None, before=None):
-    def unexpected(name, error):
-        raise error
+def unexpected(name, error):
+    raise error
 
-    return snapshot_query(state, QueryView(state.history, T0 + 60), budget, failed or unexpected, before=before)
+
+def snapshot(state, budget=500, failed=unexpected):
+    """What is exported."""
+    return QuerySnapshot(state, QueryView(state.history, T0 + 60), budget, failed).exported
 
 
 def wide(count, head=lambda number: 5):
@@ -66,7 +69,7 @@ def test_a_running_query_has_its_counters_gauges_and_histogram():
 def ended(seconds):
     """The families that are left so long after a query's end."""
     state = state_of(batch(0), ended="boom")
-    return snapshot_query(state, QueryView(state.history, T0 + 50 + seconds), 500, None).families
+    return QuerySnapshot(state, QueryView(state.history, T0 + 50 + seconds), 500, None).exported.families
 
 
 def test_the_totals_of_a_query_that_has_ended_stay_for_a_while_so_that_its_last_batches_are_seen():
@@ -143,14 +146,20 @@ def test_labels_are_cut_and_can_be_encoded():
     assert (len(topic), partition) == (MAX_LABEL_BYTES, "?")
 
 
-def test_a_snapshot_does_not_change_with_the_state():
+def test_a_snapshot_does_not_change_with_the_state_and_its_families_are_made_when_they_are_read(monkeypatch):
+    made = []
+    counted = Metric("ledgerops_made", "Made.", read=lambda view: made.append(1) or {(): float(len(view.batches))})
+    monkeypatch.setattr("ledgerops.runtime.snapshot.QUERY_METRICS", (*QUERY_METRICS, counted))
     state = state_of(batch(0))
-    before = snapshot(state)
+    before = QuerySnapshot(state, QueryView(state.history, T0 + 60), 500, unexpected)
     take(state, batch(1))
+    assert not made
 
-    assert len(before.state.history.batches) == 1
-    assert before.families["ledgerops_batches_total"].series == (((), 1.0),)
-    assert seconds_count(before.families) == 1
+    for _ in range(2):
+        families = before.exported.families
+    assert (len(made), len(before.state.history.batches)) == (1, 1)
+    assert families["ledgerops_made"].series == families["ledgerops_batches_total"].series == (((), 1.0),)
+    assert seconds_count(families) == 1
     assert before.state.totals.counters["ledgerops_batches_total"] == {(): 1.0}
 
 
@@ -175,26 +184,29 @@ def test_a_name_that_fits_is_published_as_it_is(name):
 
 
 def test_many_queries_together_stay_within_the_budget_of_the_driver_and_small_ones_whole():
-    small, large, known = snapshot(state_of(batch(0))), snapshot(state_of(wide(300)), budget=500), {}
+    small, large = (
+        QuerySnapshot(state, QueryView(state.history, T0 + 60), 500, unexpected)
+        for state in (state_of(batch(0)), state_of(wide(300)))
+    )
     queries = {"small": small, **{f"large-{number}": large for number in range(10)}}
-    budget = small.size + 10 * 150
-    fitted = fit_queries(queries, budget, known)
+    budget = small.exported.size + 10 * 150
+    fitted = Snapshot(T0, queries, budget=budget).exported
 
-    assert sum(query.size for query in fitted.values()) <= budget
-    assert fitted["small"] is small
-    assert fitted["large-1"].dropped > large.dropped
+    assert sum(each.size for each in fitted.values()) <= budget
+    assert fitted["small"] is small.exported
+    assert fitted["large-1"].dropped > large.exported.dropped
     assert fitted["large-1"].families["ledgerops_query_backlog_offsets"].series
-    assert fit_queries(queries, budget, known)["large-1"] is fitted["large-1"]  # unchanged: not cut anew
-    assert fit_queries(queries, 10_000, {}) == queries
+    again = Snapshot(T0 + 1, queries, budget=budget).exported
+    assert again["large-1"] is fitted["large-1"]  # unchanged: not cut anew
+    assert Snapshot(T0, queries, budget=10_000).exported["large-1"] is large.exported
 
 
-def test_what_no_batch_has_added_to_is_taken_from_the_snapshot_before_and_the_rest_is_read_anew():
+def test_of_totals_that_no_batch_has_added_to_the_families_are_made_once_and_the_rest_anew():
     state = state_of(batch(0))
     first = snapshot(state)
     state.verdict = Verdict("daily_counts", T0 + 60, "healthy", 90)
-    second = snapshot(state, before=first)
+    second = snapshot(state)
 
-    assert second.totalled is first.totalled
     assert second.families["ledgerops_batches_total"] is first.families["ledgerops_batches_total"]
     assert second.families["ledgerops_health_score"].series == (((), 90.0),)
 
@@ -203,7 +215,7 @@ def test_after_another_batch_the_totals_are_counted_anew_and_the_snapshot_before
     state = state_of(batch(0))
     first = snapshot(state)
     take(state, batch(1))
-    second = snapshot(state, before=first)
+    second = snapshot(state)
 
     for seen, count in ((first, 1), (second, 2)):
         assert seen.families["ledgerops_batches_total"].series == (((), float(count)),)
@@ -212,18 +224,14 @@ def test_after_another_batch_the_totals_are_counted_anew_and_the_snapshot_before
 
 def test_after_a_commit_to_the_table_of_the_sink_the_totals_are_counted_anew():
     state = state_of(batch(0))
-    first = snapshot(state)
+    snapshot(state)
     state.totals.add_commits([TableCommit(1, T0, 0, None, 7, None)])
-    assert snapshot(state, before=first).families["ledgerops_sink_files_total"].series == (((), 7.0),)
-
-
-def test_totals_that_another_history_of_the_name_has_are_not_taken_from_the_snapshot_before():
-    first = snapshot(state_of(batch(0), batch(1)))
-    assert snapshot(state_of(batch(0)), before=first).families["ledgerops_batches_total"].series == (((), 1.0),)
+    assert snapshot(state).families["ledgerops_sink_files_total"].series == (((), 7.0),)
 
 
 def test_a_family_that_the_budget_has_cut_is_whole_again_with_more_room():
     state = state_of(wide(300))
-    whole = snapshot(state, budget=100_000, before=snapshot(state, budget=100))
+    assert snapshot(state, budget=100).dropped
+    whole = snapshot(state, budget=100_000)
     assert whole.dropped == 0
-    assert whole.families == snapshot(state, budget=100_000).families
+    assert whole.families == snapshot(state_of(wide(300)), budget=100_000).families

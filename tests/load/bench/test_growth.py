@@ -41,6 +41,6 @@ def test_the_share_of_a_core_counts_each_kind_of_event_as_often_as_its_collector
     fed.spent += [Spent("progress", 1.0), Spent("progress", 3.0), Spent("tasks", 1.0), Spent("offsets", 0.5)]
     fed.spent.append(Spent("host", 10.0))
 
-    share = fed.core_share(Config(tasks_interval=5.0, kafka_interval=2.0, host_interval=10.0))
+    share = fed.core_share(Config(tasks_interval=5.0, kafka_interval=2.0, host_interval=10.0), 30.0)
 
-    assert share == pytest.approx(50 * (0.002 + 0.001 / 5 + 0.0005 / 2) + 0.010 / 10)
+    assert share == pytest.approx(50 * (0.002 + 0.001 / 5 + 0.0005 / 2) + 0.010 / 10 + 0.030 / 15)

@@ -14,7 +14,7 @@ from ledgerops.mixin.site import Site
 from ledgerops.model.records import Observation
 from ledgerops.runtime.exposition import render
 from ledgerops.runtime.registry import QueryRegistry
-from ledgerops.runtime.snapshot import Snapshot, published, snapshot_query
+from ledgerops.runtime.snapshot import QuerySnapshot, Snapshot, published
 from tests.build import T0, spark_json
 from tests.paths import ROOT
 from tests.promtool import tried
@@ -48,7 +48,7 @@ def scraped(app, failed):
         state = fleet.ingest(Observation(T0 + number, kind, "orders", data))
         assert state is not None
         fleet.judge(state, T0 + number)
-    queries = {"orders": snapshot_query(state, fleet.view(state, T0 + 5), 500, pytest.fail)}
+    queries = {"orders": QuerySnapshot(state, fleet.view(state, T0 + 5), 500, pytest.fail)}
     text = render(published(Snapshot(T0 + 5, queries), SelfStats(), app=app), T0 + 5).decode()
     for family in parse_text(text):
         for sample in family.samples:

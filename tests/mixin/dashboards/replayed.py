@@ -18,7 +18,7 @@ from ledgerops.mixin.site import Site, duration
 from ledgerops.model.recording import read
 from ledgerops.runtime.exposition import render
 from ledgerops.runtime.replay import JUDGED, Replay
-from ledgerops.runtime.snapshot import Snapshot, published, snapshot_driver, snapshot_query
+from ledgerops.runtime.snapshot import QuerySnapshot, Snapshot, published
 from tests.paths import RECORDED
 from tests.promtool import refused
 
@@ -80,9 +80,8 @@ def _scraped(replay: Replay, now: float, app: str | None) -> str:
     queries = {}
     for name, state in fleet.queries.items():
         fleet.judge(state, now)
-        queries[name] = snapshot_query(state, fleet.view(state, now), BUDGET, _raised)
-    driver = snapshot_driver(fleet.hosts[-1] if fleet.hosts else None, _raised)
-    snapshot = Snapshot(now, queries, tuple(fleet.hosts), driver)
+        queries[name] = QuerySnapshot(state, fleet.view(state, now), BUDGET, _raised)
+    snapshot = Snapshot(now, queries, tuple(fleet.hosts), failed=_raised)
     return render(published(snapshot, SelfStats(), app=app), now).decode()
 
 
