@@ -55,7 +55,12 @@ def rows(records: DataFrame, table: str, keyed: bool, observation: str) -> DataF
     counts = [F.count(F.when(reason == each, 1)).alias(f"{OBSERVED}{each}") for each in REASONS]
     # the observation also keeps filters from being pushed below it, where every record would be judged twice
     judged = records.select(_judged(columns, keyed).alias(JUDGED)).observe(observation, *counts)
-    return judged.where(reason.isNull()).select(*values(columns, F.col(f"{JUDGED}.pieces")))
+    return judged.where(reason.isNull()).select(*values(columns, F.col(f"{JUDGED}.pieces"), in_utc(records)))
+
+
+def in_utc(records: DataFrame) -> bool:
+    """Whether the session takes a time without a zone to be in UTC."""
+    return str(records.sparkSession.conf.get("spark.sql.session.timeZone")) == "UTC"
 
 
 def open_table(

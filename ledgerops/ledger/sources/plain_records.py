@@ -64,13 +64,25 @@ def frames(columns: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
         yield name, f'{"" if place else "{"}"{name}":{quote}', f"{quote}{'}' if name == last else ''}"
 
 
-def values(columns: Mapping[str, str], pieces: Column) -> list[Column]:
-    """The columns of a row, from the pieces of its record. Spark computes only those that a job reads."""
+def values(columns: Mapping[str, str], pieces: Column, in_utc: bool = False) -> list[Column]:
+    """The columns of a row, from the pieces of its record. Spark computes only those that a job reads.
+
+    `in_utc`: times without a zone are in UTC to the session. Spark takes a zone apart by regular expressions, for each
+    time that has one, so it is left out there.
+    """
     found = []
     for place, (name, lead, end) in enumerate(frames(columns)):
         piece = F.get(pieces, F.lit(place))
-        raw = piece.cast("binary")  # of which a part is taken without looking at each character
-        cut = F.substring(raw, F.lit(len(lead) + 1), F.octet_length(raw) - len(lead + end)).cast("string")
-        value = cut if columns[name] == "STRING" else cut.try_cast(columns[name])
+        value = _cut(piece, lead, end)
+        if columns[name] != "STRING":
+            value = value.try_cast(columns[name])
+        if columns[name] == "TIMESTAMP" and in_utc:
+            zone = f"Z{end}"
+            value = F.when(piece.endswith(zone), _cut(piece, lead, zone).try_cast("timestamp")).otherwise(value)
         found.append((F.when(piece.endswith(end), value) if name in NULLABLE else value).alias(name))
     return found
+
+
+def _cut(piece: Column, lead: str, end: str) -> Column:
+    raw = piece.cast("binary")  # of which a part is taken without looking at each character
+    return F.substring(raw, F.lit(len(lead) + 1), F.octet_length(raw) - len(lead + end)).cast("string")

@@ -114,7 +114,12 @@ def written(value):
     return short.replace(b'":12.5,', b'":12.50,').replace(b'":100}', b'":100.00}')
 
 
-FORMS = {"with blanks": lambda value: value, "as our writers write": written}
+# how records are written, and the session's time zone
+FORMS = {
+    "with blanks": (lambda value: value, "UTC"),
+    "as our writers write": (written, "UTC"),
+    "in another zone": (written, "America/New_York"),
+}
 
 
 def row(**changed):
@@ -131,21 +136,24 @@ def rows_by_offset(records):
     """As decoding.rows, with the column `offset`."""
     judged = records.select("offset", decoding._judged(COLUMNS, keyed=True).alias("judged"))
     return judged.where("judged.reason IS NULL").select(
-        "offset", *plain_records.values(COLUMNS, judged["judged.pieces"])
+        "offset", *plain_records.values(COLUMNS, judged["judged.pieces"], decoding.in_utc(records))
     )
 
 
 @pytest.fixture(scope="module", params=FORMS)
 def decoded(spark, request):
     """Rows and rejects by offset, which is the number of the case; and the form of the values."""
-    form = FORMS[request.param]
+    form, zone = FORMS[request.param]
+    spark.conf.set("spark.sql.session.timeZone", zone)
     records = records_of(spark, [form(value) for value, *_ in [*TAKEN.values(), *REFUSED.values()]])
     found = rows_by_offset(records)
     rows = {each.offset: each.asDict() for each in found.selectExpr("*", "unix_micros(event_time) micros").collect()}
     for each in rows.values():
         each["event_time"] = datetime.fromtimestamp(each.pop("micros") / 1e6, UTC)
         each.pop("offset")
-    return rows, {each.offset: each for each in decoding.rejects(records, "transactions", True).collect()}, form
+    rejects = {each.offset: each for each in decoding.rejects(records, "transactions", True).collect()}
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    return rows, rejects, form
 
 
 @pytest.mark.parametrize("case", TAKEN)
