@@ -35,13 +35,15 @@ def note_heads(table: HeadTable, at: float, offsets: Iterable[tuple[Partition, i
         if known is None:
             known = table[partition] = (array("d"), array("d"))
         heads, times = known
-        if times and at <= times[-1]:
-            continue
-        if heads and head < heads[-1]:
-            heads, times = table[partition] = (array("d"), array("d"))
-        if len(heads) > 1 and head == heads[-1] == heads[-2]:
-            times[-1] = at
-            continue
+        if times:
+            if at <= times[-1]:
+                continue
+            newest = heads[-1]
+            if head < newest:
+                heads, times = table[partition] = (array("d"), array("d"))
+            elif head == newest and len(heads) > 1 and heads[-2] == newest:
+                times[-1] = at
+                continue
         times.append(at)
         heads.append(head)
         if len(heads) >= 2 * MIN_POINTS and halves > 0:

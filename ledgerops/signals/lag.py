@@ -168,14 +168,15 @@ class Lag:
         found: dict[Partition, float] = {}
         if heads is None:
             return found
+        oldest, retention = heads.earliest, heads.retention_seconds
         for partition, end in self.consumed.items():
-            earliest, left = heads.earliest.get(partition), unread.get(partition)
+            earliest, left = oldest.get(partition), unread.get(partition)
             if earliest is None or left is None:
                 continue
             if end < earliest:
                 found[partition] = 0.0
                 continue
-            keeps = heads.retention_seconds.get(partition[0])
+            keeps = retention.get(partition[0])
             if left == 0:
                 if keeps is not None:
                     found[partition] = keeps
