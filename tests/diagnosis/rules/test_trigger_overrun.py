@@ -26,6 +26,21 @@ def test_batches_that_outlast_the_interval_are_found(history, case, count, media
 
 @cases(
     "case",
+    ("it has ended", {"seconds": [52]}),
+    ("it still runs", {"seconds": [1], "running": 52}),
+    ("it runs after the first of the run", {"seconds": [12], "running": 52, "warm": 0}),
+)
+def test_one_batch_ten_times_as_long_as_its_interval_is_enough(history, case):
+    [finding] = RULE.check(history(**case))
+    assert finding.summary == "a batch outlasts the interval of 2 s; it has taken 52 s"
+
+
+@cases(
+    "case",
+    ("one that is not so long yet", {"seconds": [1], "running": 38}),
+    ("one of eight intervals", {"seconds": [16], "interval": 2.0}),
+    ("the first of a run, whatever it takes", {"seconds": [90], "warm": 0}),
+    ("the first of a run, which still runs", {"seconds": [], "running": 90, "warm": 0}),
     ("a backlog is worked off", {"seconds": [4] * 20, "backlog": GROWING[::-1]}),
     ("a little over: a sixth of the time is owed", {"seconds": [2.4] * 40}),
     ("a burst may be over within the minute", {"seconds": [4] * 14}),
