@@ -82,7 +82,7 @@ def _owed(tape: Tape) -> tuple[float, Sequence[float]]:
         span, late = sum(taken for _, taken in turns[place:]), [s for s, _ in turns[place:] if s > 1.05 * interval]
         share = max(0.0, 1 - interval * (len(turns) - place) / span)
         if (len(late) > 2 and share >= 0.2 and span >= 60 and place >= settled) or (
-            len(late) > 1 and share >= 0.67 and span >= 40
+            share >= (0.67 if len(late) > 1 else 0.9) and span >= 40
         ):
             found.append((share, late))
     return next(row for row in found if row[0] >= 0.7 * max(share for share, _ in found))
