@@ -29,8 +29,8 @@ SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 LEAST_SAFE = ("latest", "given", "earliest")  # offsets at which a restart loses rows, may, or repeats them
 # of a plan, what a run's batches do not change
 FIXED = (
-    "app_id", "app_name", "spark_version", "delta", "trigger", "trigger_interval", "output_mode", "sink", "rate_limits",
-    "starting_offsets", "temporary_checkpoint", "state_settings",
+    "app_id", "app_name", "spark_version", "shuffle_partitions", "delta", "trigger", "trigger_interval", "output_mode",
+    "sink", "rate_limits", "starting_offsets", "temporary_checkpoint", "state_settings",
 )  # fmt: skip
 Value = TypeVar("Value")
 
@@ -60,20 +60,17 @@ class PlanReader:
 def read_plan(run: Run, before: Plan | None = None) -> Plan:
     """All that can be known now; raises nothing. What is FIXED is taken from the plan that was read `before`."""
     session = run.session
-    kept = before is not None and before.trigger is not None and before.sink is not None
-    known: dict[str, Any] = {name: getattr(before, name) for name in FIXED} if kept else {
-        "app_id": _attempt(lambda: session.app_id),
-        "app_name": _attempt(lambda: session.setting("spark.app.name")),
-        "spark_version": _attempt(lambda: str(session.spark.version)),
-        "shuffle_partitions": _attempt(lambda: int(session.setting(SHUFFLE_PARTITIONS) or "")),
-        "delta": _attempt(lambda: has_delta(session.setting)),
-    }  # fmt: skip
     handle = _attempt(lambda: _handle(run, session))
-    if handle is not None and session.classic:
-        execution = _execution(handle)
-        known |= {} if kept else _attempt(lambda: dict(_from_query(execution))) or {}
+    execution = _attempt(lambda: _execution(handle)) if handle is not None and session.classic else None
+    known: dict[str, Any] = {}
+    if before is not None and before.trigger is not None and before.sink is not None:
+        known |= {name: getattr(before, name) for name in FIXED}
+    else:
+        known |= _from_session(session)
+        known |= _from_query(execution) if execution is not None else ()
+    if execution is not None:
         known |= _attempt(lambda: dict(_from_batch(execution.lastExecution()))) or {}
-    elif handle is not None:
+    elif handle is not None and not session.classic:
         known |= _attempt(lambda: dict(_from_text(connect_plan.explanation(handle)))) or {}
     if known.get("stateful") and known.get("state_settings") is None:
         known["state_settings"] = _attempt(lambda: state_settings(session.setting))
@@ -126,6 +123,14 @@ def session_of(rows: Any) -> str | None:
 def is_temporary(checkpoint: str) -> bool:
     """Whether Spark made a checkpoint's folder for one run, because the query names none."""
     return TEMPORARY.fullmatch(checkpoint.rstrip("/").rsplit("/", 1)[-1]) is not None
+
+
+def _from_session(session: Session) -> Iterator[tuple[str, Any]]:
+    yield "app_id", _attempt(lambda: session.app_id)
+    yield "app_name", _attempt(lambda: session.setting("spark.app.name"))
+    yield "spark_version", _attempt(lambda: str(session.spark.version))
+    yield "shuffle_partitions", _attempt(lambda: int(session.setting(SHUFFLE_PARTITIONS) or ""))
+    yield "delta", _attempt(lambda: has_delta(session.setting))
 
 
 def _from_query(execution: Any) -> Iterator[tuple[str, Any]]:

@@ -1,5 +1,7 @@
 """What a Spark Connect client knows of the queries that it starts, from the real messages of its protocol."""
 
+from dataclasses import replace
+
 import pytest
 
 from ledgerops.agent.connect_plan import MAX_PLANS, SentPlans, plan_of
@@ -113,6 +115,17 @@ def test_the_plan_is_what_was_sent_and_what_the_server_explains():
     plan = read_plan(run)
     assert (plan.trigger, plan.trigger_interval, plan.output_mode) == ("processing_time", 2.0, "append")
     assert (plan.watermarks, plan.keys, plan.stateful) == ({"event_time": 90.0}, ("key",), True)
+
+
+def test_what_the_session_says_stays_known_after_the_first_batch():
+    session, run = explained(EXPLAINED)
+    session.setting = {"spark.sql.shuffle.partitions": "7"}.get
+    Writer(sent(processing_time_interval="2 seconds"))._start_internal(session.sent_plans.note)
+    before = replace(read_plan(run), sink="memory")
+    session.setting = None
+    after = read_plan(run, before)
+    assert (before.shuffle_partitions, after.shuffle_partitions, after.sink) == (7, 7, "memory")
+    assert after.keys == ("key",), "the server is asked all the same"
 
 
 def test_before_the_first_batch_the_server_explains_nothing():

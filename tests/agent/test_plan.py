@@ -103,6 +103,16 @@ def test_what_cannot_be_read_stays_unknown_and_nothing_raises(session):
     assert (kind, data["run_id"], data["trigger"], data["keys"]) == ("plan", "run-1", None, [])
 
 
+def test_a_query_that_has_just_ended_hides_no_other_ones_plan(session):
+    session.classic = True
+    box, ended, execution = queue(), Execution(), Execution()
+    del ended._jsq
+    execution.runId = "run-2"
+    runs = [run_of(session, handle.runId, plan=None, handle=handle) for handle in (ended, execution)]
+    PlanReader(box, roster_of(*runs)).collect()
+    assert [data["sink"] for _, data in taken(box)] == [None, "ForeachBatchSink"]
+
+
 def test_a_plan_that_finds_the_queue_full_is_told_later(session):
     box = EventQueue(SelfStats(), size=1)
     box.put("idle", "{}")
