@@ -145,14 +145,16 @@ def decoded(spark, request):
     """Rows and rejects by offset, which is the number of the case; and the form of the values."""
     form, zone = FORMS[request.param]
     spark.conf.set("spark.sql.session.timeZone", zone)
-    records = records_of(spark, [form(value) for value, *_ in [*TAKEN.values(), *REFUSED.values()]])
-    found = rows_by_offset(records)
-    rows = {each.offset: each.asDict() for each in found.selectExpr("*", "unix_micros(event_time) micros").collect()}
+    try:
+        records = records_of(spark, [form(value) for value, *_ in [*TAKEN.values(), *REFUSED.values()]])
+        found = rows_by_offset(records).selectExpr("*", "unix_micros(event_time) micros").collect()
+        rejects = {each.offset: each for each in decoding.rejects(records, "transactions", True).collect()}
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+    rows = {each.offset: each.asDict() for each in found}
     for each in rows.values():
         each["event_time"] = datetime.fromtimestamp(each.pop("micros") / 1e6, UTC)
         each.pop("offset")
-    rejects = {each.offset: each for each in decoding.rejects(records, "transactions", True).collect()}
-    spark.conf.set("spark.sql.session.timeZone", "UTC")
     return rows, rejects, form
 
 
