@@ -167,7 +167,8 @@ class Hub:
         `exiting`: this process ends, and with it the queries that run in its JVM."""
         for collector in self.collectors:
             collector.stop(0.0)
-        for session in list(self.sessions.values()):
+        sessions = list(self.sessions.values())
+        for session in sessions:
             _quietly(session.close)
         for run in self.registry.runs.runs():  # nothing more will be seen of it, or it ends with this process
             mark = "with_application" if exiting and run.session.classic else "unwatched"
@@ -189,6 +190,8 @@ class Hub:
         end = time.monotonic() + STOP_SECONDS
         for collector in self.collectors:
             collector.stop(max(0.0, end - time.monotonic()))
+        for close in (self.host.close, *(session.close for session in sessions)):
+            _quietly(close)  # a collector may have asked since, which began another thread
 
 
 class SessionWatch(Watch):
@@ -305,6 +308,7 @@ def _detach(hub: Hub, session: Session, exiting: bool) -> None:
             atexit.unregister(_close_all)
     if last:
         hub.close(exiting)
+        _quietly(session.close)  # once more, as `Hub.close` does with those that it still has
 
 
 def _abandon_in_child() -> None:

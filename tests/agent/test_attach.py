@@ -15,6 +15,7 @@ import ledgerops
 from ledgerops.agent import attach as watch_module
 from ledgerops.agent.attach import Hub
 from ledgerops.agent.poller import Poller
+from ledgerops.agent.sessions import Session
 from ledgerops.agent.spark_rest import SparkRest
 from ledgerops.config import load
 from ledgerops.errors import UserError
@@ -355,6 +356,21 @@ def test_a_driver_that_can_start_no_more_threads_is_left_as_it_was(attach, monke
     assert session.listeners == [] and watch_module._hub is None
     until(lambda: not set(threading.enumerate()) - before, 60, "the end of the threads that were started")
     assert get(attach(session), "/healthz") == "ok\n"
+
+
+def test_a_collector_that_asks_while_its_session_is_closed_leaves_no_thread_behind(attach, monkeypatch):
+    before, watch, close = set(threading.enumerate()), attach(RemoteSession()), Session.close
+    late = []
+
+    def asked_once_more(session):
+        close(session)
+        if not late:
+            late.append(session.call(threading.current_thread))
+
+    monkeypatch.setattr(Session, "close", asked_once_more)
+    watch.close()
+    until(lambda: not set(threading.enumerate()) - before, 60, "the end of the threads that were started")
+    assert late
 
 
 def test_a_driver_whose_working_folder_is_gone_is_watched(attach, monkeypatch, tmp_path):
