@@ -136,8 +136,7 @@ def profile(view: QueryView) -> Profile | None:
     usual, usual_duration = _typical(usual_splits) if known else ({}, None)
     parts = {name: Part(name, seconds[name], None) for name in PARTS if name in seconds}
     if known:
-        rows, usual_rows = (median(each.batch.rows for each in some) for some in (splits, usual_splits))
-        parts = dict(_with_past(seconds, usual, max(1.0, rows / usual_rows) if usual_rows > 0 else 1.0))
+        parts = dict(_with_past(seconds, usual, _times_the_rows(splits, usual_splits)))
     held = contention(view)
     parts = _collected(view, parts, duration)
     if held is not None:
@@ -299,6 +298,12 @@ def _typical(splits: Sequence[Split]) -> tuple[dict[str, float], float]:
     shares = {part: median([each.get(part, 0.0) for each in taken]) for part in PARTS if part in known}
     total = sum(shares.values())
     return {part: share / total * duration for part, share in shares.items()} if total > 0 else {}, duration
+
+
+def _times_the_rows(splits: Sequence[Split], usual_splits: Sequence[Split]) -> float:
+    """How many times the usual rows a batch has, at least 1; 1 where it has so few that they hardly matter."""
+    rows, usual_rows = (median(each.batch.rows for each in some) for some in (splits, usual_splits))
+    return max(1.0, rows / usual_rows) if usual_rows > 0 and rows > FEW_RECORDS else 1.0
 
 
 def _with_past(seconds: Mapping[str, float], usual: Mapping[str, float], times: float) -> Iterator[tuple[str, Part]]:

@@ -115,6 +115,24 @@ def test_for_more_rows_only_what_grows_with_them_may_take_longer(history):
     assert found.parts["query_planning"].excess == pytest.approx(0.1)
 
 
+@cases(
+    "now, cores, sink",
+    ("few rows hardly matter: the write waits", 80, 1.5, 6.0),
+    ("rows that may be work: starved of cores", 4000, 4.5, 1.8),
+)
+def test_only_rows_that_matter_let_contention_take_a_write_that_grew(history, now, cores, sink):
+    """Four times the rows, on a machine where planning takes five times as long: a batch without tasks that are known
+    may have needed as much more, unless its rows are too few for that."""
+    usual, starved = {"add_batch": 0.4, "query_planning": 0.2}, {"add_batch": 7.4, "query_planning": 1.0}
+    view = history(
+        warm=0, rows=[now / 4] * 14 + [now] * 6, seconds=[0.6] * 14 + [8.4] * 6, phases=[usual] * 14 + [starved] * 6
+    )
+    found = profile(looked_at(view, driver_jvm=0.1))
+
+    assert found.parts["other_processes"].now == pytest.approx(cores)
+    assert found.parts["tasks_unknown"].excess == pytest.approx(sink)
+
+
 def test_medians_of_different_batches_still_add_up_to_the_median_batch(history):
     sinks = [stage(seconds=[0.5, 0.5], wall=0.6)]
     view = history(
