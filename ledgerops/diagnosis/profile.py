@@ -47,7 +47,13 @@ WAITS = (
     "tasks_unknown",
 )  # fmt: skip
 COMPUTING = ("cpu", "few_rows", "table_scan")
+IN_TASKS = (
+    "python", "gc", "state_commit", "state_stall", "state_update", "shuffle", "spill", "waiting", "source_wait",
+    "sink_wait",
+)  # fmt: skip
 TASK_WAITS = ("waiting", "source_wait", "sink_wait", "uneven_task")
+# of tasks that compute, or wait: for a core as well as for anything else
+TASKS_EITHER = ("python", "uneven_keys", "uneven_source", "uneven_executors")
 # a stage waits there until another query's tasks end
 FOR_SLOTS = ("slot_wait", "driver_before", "driver_between", "launch")
 
@@ -140,7 +146,7 @@ def profile(view: QueryView) -> Profile | None:
     held = contention(view)
     parts = _collected(view, parts, duration)
     if held is not None:
-        parts = _contended(parts, held)
+        parts = _contended(parts, held, _computing(view, parts, duration))
     if not known and _function_waits(view, parts, splits):
         waited = sum(parts.pop(name).now for name in OF_FUNCTION)
         parts["driver_waits"] = Part("driver_waits", waited, None)
@@ -334,24 +340,37 @@ def _collected(view: QueryView, parts: dict[str, Part], duration: float) -> dict
     return parts | moved | {"gc": gc._replace(now=gc.now + taken * total)}
 
 
-def _contended(parts: dict[str, Part], held: Contention) -> dict[str, Part]:
-    """The parts without what contention explains of each, and that as a part of its own."""
+def _computing(view: QueryView, parts: Mapping[str, Part], duration: float) -> float:
+    """The share of the tasks' time in which they or Python workers compute; 1 where that is not known."""
+    seconds = {name: parts[name].now for name in (*COMPUTING, *IN_TASKS) if name in parts}
+    own, inside = sum(seconds.get(name, 0.0) for name in COMPUTING), sum(seconds.values())
+    if seconds.get("python"):
+        use = cpu_use(view) if view.cluster.is_local else None
+        own += inside if use is None else use.cores_by.get("python_workers", 0.0) * duration
+    return min(1.0, own / inside) if inside > 0 else 1.0
+
+
+def _contended(parts: dict[str, Part], held: Contention, computing: float) -> dict[str, Part]:
+    """The parts without what contention explains of each, and that as a part of its own. `computing` is the share
+    of the tasks' time in which they compute."""
     more, measured = held.stretch - 1, held.part == "cpu_limit"
-    computing = sum(parts[name].now for name in COMPUTING if name in parts) * (held.task_stretch - 1)
+    computed = sum(parts[name].now for name in COMPUTING if name in parts) * (held.task_stretch - 1)
     taken = {}
     for part in parts.values():
         if part.name in COMPUTING or (held.of_tasks == 1.0 and part.name in STAGES):
             taken[part.name] = 0.0  # seconds on a core, or on another machine
         elif part.name in TASK_WAITS:
             # of tasks that wait for cores, not for something else
-            taken[part.name] = min(part.now if measured else part.excess, computing)
-            computing -= taken[part.name]
+            taken[part.name] = min(part.now if measured else part.excess, computed)
+            computed -= taken[part.name]
         elif held.part == "other_queries" and part.name in FOR_SLOTS:
             taken[part.name] = part.excess
         elif part.usual and not measured:
             taken[part.name] = min(part.excess, part.allowed * more)
         else:
             taken[part.name] = 0.0 if part.name in WAITS else part.now * more / held.stretch
+        if part.name in TASKS_EITHER:
+            taken[part.name] = min(taken[part.name], part.now * computing * more)
     rest = {name: part._replace(now=part.now - taken[name]) for name, part in parts.items()}
     past = 0.0 if any(part.usual is not None for part in parts.values()) else None
     return rest | {held.part: Part(held.part, sum(taken.values()), past)}

@@ -190,7 +190,7 @@ def test_a_neighbour_takes_what_a_batch_waits_longer_for_its_stages_to_begin(his
 
 def test_a_neighbour_that_holds_the_slots_takes_what_stages_launch_later_though_no_work_is_stretched():
     parts = {"launch": Part("launch", 3.0, 0.5), "cpu": Part("cpu", 1.0, 1.0), "waiting": Part("waiting", 2.0, 0.2)}
-    rest = _contended(parts, Contention("other_queries", "hog", 1.0, 0.0, "hog has the slots", ()))
+    rest = _contended(parts, Contention("other_queries", "hog", 1.0, 0.0, "hog has the slots", ()), 1.0)
 
     now = {name: part.now for name, part in rest.items()}
     assert now == {"launch": 0.5, "cpu": 1.0, "waiting": 2.0, "other_queries": 2.5}

@@ -12,6 +12,13 @@ SLEEPS = {
     "count": 8, "now": {"add_batch": 4.6, "query_planning": 0.2}, "waits": stage("udf", seconds=[4.4, 4.3], cpu=0.0),
     "python": 8.5,
 }  # fmt: skip
+# from its first batch on, where planning takes three times what it takes on a free machine
+BORN = SLEEPS | {
+    "past": 0,
+    "count": 20,
+    "now": {"add_batch": 3.7, "query_planning": 0.8, "wal_commit": 0.2, "commit_offsets": 0.2},
+}
+ASLEEP = BORN | {"waits": stage("udf", seconds=[3.5, 0.1], records=[950, 50], cpu=0.01), "python": 3.5}
 WHALE = stage(seconds=[4.4, 0.2], records=[950, 50])
 
 
@@ -43,11 +50,18 @@ def test_a_cpu_limit_that_is_used_up_is_to_be_raised_by_what_it_holds_back(histo
     ("one task that has most of the rows", {"now": ADDS, "waits": WHALE}, {"driver_jvm": 0.5}, "key-skew"),
     ("a slow sink", {"now": ADDS, "waits": stage(seconds=[0.3, 0.2])}, {"driver_jvm": 0.5}, "slow-sink"),
     ("a function that sleeps: planning is as quick as ever", SLEEPS, {"driver_jvm": 0.1}, None),
+    ("one that sleeps from birth", BORN, {"driver_jvm": 0.1, "python_workers": 0.02}, "python-bound"),
+    ("one that sleeps for most rows", ASLEEP, {"driver_jvm": 0.1, "python_workers": 0.02}, "key-skew"),
 )
 def test_other_faults_on_a_busy_machine_are_not(history, case, machine, first):
     view = looked_at(slowed(history, **{"count": 20} | case), **machine)
     assert list(check(CAUSE, view)) == []
     assert first is None or Diagnoser()(view).root_causes[0].rule == first
+
+
+def test_a_function_that_computes_on_starved_cores_from_birth_is_not_to_blame(history):
+    view = looked_at(slowed(history, **BORN), driver_jvm=0.1, python_workers=0.5)
+    assert Diagnoser()(view).root_causes[0].rule == "cpu-saturated"
 
 
 def test_a_batch_that_hangs_on_a_busy_machine_comes_first(history):

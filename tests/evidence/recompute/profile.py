@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from tests.evidence.recompute.batch import Ground, ground, parts_of, table_stages
-from tests.evidence.recompute.numbers import Formula, head, median_of, offsets_read, total_of
+from tests.evidence.recompute.numbers import Formula, cores_by_role, head, median_of, offsets_read, total_of
 from tests.evidence.tape import Batch, Tape, running_tasks
 
 Seconds = Mapping[str, float]
@@ -25,6 +25,10 @@ COMPUTE = ("cpu", "few_rows", "table_scan")
 NAMES = (
     *FIXED, *WAIT, *TASKS_WAIT, "driver_between", "python", "state_commit", "state_stall", "state_update", "shuffle",
     "spill", "cpu", "uneven_keys", "uneven_source", "uneven_executors", "other_queries", "other_processes", "cpu_limit",
+)  # fmt: skip
+INSIDE = (  # tasks, where they do not compute
+    "python", "gc", "state_commit", "state_stall", "state_update", "shuffle", "spill", "waiting", "source_wait",
+    "sink_wait",
 )  # fmt: skip
 WORK = ("python", "state_update", "shuffle", "spill", "cpu")
 UNEVEN = ("uneven_keys", "uneven_source", "uneven_task", "uneven_executors")
@@ -78,7 +82,8 @@ def profile(tape: Tape) -> Profile:
     with_tasks = all(tape.stages(batch) for batch in batches)
     now, before = _typical(tape, batches, known, with_tasks), None
     if usual:
-        rows = max(1.0, median_of(batch.rows for batch in batches) / median_of(batch.rows for batch in usual))
+        of_now, of_usual = (median_of(batch.rows for batch in some) for some in (batches, usual))
+        rows = max(1.0, of_now / of_usual) if of_now > 100 else 1.0  # so few matter little
         plain = _typical(tape, usual, known, with_tasks)
         most = {name: seconds if name in FIXED else seconds * rows for name, seconds in plain.items()}
         new = max(0.0, now["few_rows"] - most["few_rows"] - most["cpu"])  # work on rows, though these are few
@@ -144,8 +149,20 @@ def _contended(tape: Tape, found: Profile) -> Profile:
             taken[each] = min(grown, usually * (stretch - 1))
         elif each not in WAIT:
             taken[each] = found.now[each] * (1 - 1 / stretch)
+    computing = _computing(tape, found)
+    for each in ("python", "uneven_keys", "uneven_source", "uneven_executors"):  # may wait for something else
+        taken[each] = min(taken[each], found.now[each] * computing * (stretch - 1))
     now = {each: seconds - taken[each] for each, seconds in found.now.items()}
     return found._replace(now={**now, name: taken.total()})
+
+
+def _computing(tape: Tape, found: Profile) -> float:
+    """Of the time of tasks the share in which they or Python workers compute."""
+    computed, inside = (sum(found.now[each] for each in names) for names in (COMPUTE, (*COMPUTE, *INSIDE)))
+    if found.now["python"]:
+        cores = cores_by_role(tape) if tape.is_local else {}
+        computed += cores.get("python_workers", 0.0) * found.duration if cores else inside
+    return min(1.0, computed / inside) if inside else 1.0
 
 
 def _waiting(tape: Tape, found: Profile) -> Profile:
