@@ -265,8 +265,10 @@ class Log:
 
     def _statement(self, event: Mapping[str, Any]) -> None:
         run_id, batch, began = self._statements.pop(event["executionId"], (None, -1, 0.0))
+        ended = event["time"] / 1000
+        self._now = max(self._now, ended)
         if run_id is not None and event.get("errorMessage"):
-            failed = FailedStatement(began, event["time"] / 1000, short_exception(event["errorMessage"]))
+            failed = FailedStatement(began, ended, short_exception(event["errorMessage"]))
             self._failed.setdefault((run_id, batch), []).append(failed)
 
     def _plan(self, event: Mapping[str, Any]) -> Iterator[Observation]:

@@ -430,6 +430,14 @@ def test_the_end_of_an_application_ends_its_queries(tmp_path, events, status, ca
     assert [each.at for each in seen(log, "terminated")] == [1_700_000_005.0] * (status != "starting")
 
 
+def test_a_failure_is_dated_by_the_statement_that_failed_without_a_job(tmp_path):
+    """Spark writes the end of a query without a time."""
+    statement = {"Event": "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd", "executionId": 1}
+    log = written(tmp_path, [START, BEGUN, statement | {"time": 1_700_000_004_000}, FAILED])
+
+    assert [each.at for each in seen(log, "terminated")] == [1_700_000_004.0]
+
+
 @pytest.mark.parametrize("first", ["memory", "cores"])
 def test_the_memory_of_executors_is_known_from_their_block_managers(tmp_path, first):
     added = {"Event": "SparkListenerExecutorAdded", "Executor ID": "1", "Executor Info": {"Total Cores": 2}}
