@@ -27,7 +27,7 @@ FORMULAS: Mapping[str, str] = {  # of what every cause tells beside its parts
     "names. The seconds of a part are the median of its shares of these batches, scaled so that all parts add up to it",
     "saving_seconds": "the seconds of the cause's parts, less the same of the usual batches that the finding names; "
     "parts that grow with the rows may take as many times longer as there are more, as far as they need that, but not "
-    "for at most 100 rows",
+    "for at most 100 rows while less than 1.2 times as many a second come as usual",
     "stretch_by_<part>": "where others have the cores: how many times as long the work takes. What the newest batches "
     "lost at equal rows, for other processes at most what queryPlanning, walCommit and commitOffsets lost together; "
     "without a healthy past these three over 0.4 s. With a CPU limit 1 + cores_held_back / own_cores_used",

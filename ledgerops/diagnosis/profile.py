@@ -26,7 +26,7 @@ from ledgerops.diagnosis.limits import (
 from ledgerops.model.finding import Evidence
 from ledgerops.model.finding import Part as ShownPart
 from ledgerops.model.records import Progress, TaskSummary
-from ledgerops.signals.baseline import RECENT_BATCHES
+from ledgerops.signals.baseline import RECENT_BATCHES, SAME_RATE_RATIO
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
@@ -142,7 +142,7 @@ def profile(view: QueryView) -> Profile | None:
     usual, usual_duration = _typical(usual_splits) if known else ({}, None)
     parts = {name: Part(name, seconds[name], None) for name in PARTS if name in seconds}
     if known:
-        parts = dict(_with_past(seconds, usual, _times_the_rows(splits, usual_splits)))
+        parts = dict(_with_past(seconds, usual, _times_the_rows(view, splits, usual_splits)))
     held = contention(view)
     parts = _collected(view, parts, duration)
     if held is not None:
@@ -306,10 +306,19 @@ def _typical(splits: Sequence[Split]) -> tuple[dict[str, float], float]:
     return {part: share / total * duration for part, share in shares.items()} if total > 0 else {}, duration
 
 
-def _times_the_rows(splits: Sequence[Split], usual_splits: Sequence[Split]) -> float:
-    """How many times the usual rows a batch has, at least 1; 1 where it has so few that they hardly matter."""
-    rows, usual_rows = (median(each.batch.rows for each in some) for some in (splits, usual_splits))
-    return max(1.0, rows / usual_rows) if usual_rows > 0 and rows > FEW_RECORDS else 1.0
+def _times_the_rows(view: QueryView, splits: Sequence[Split], usual_splits: Sequence[Split]) -> float:
+    """How many times the usual rows a batch has, at least 1; 1 where it has few of them, and because it is long: no
+    more come a second."""
+
+    def of(some: Sequence[Split]) -> tuple[float, float]:
+        seconds = median(max(each.batch.duration, view.interval) for each in some)
+        rows = median(each.batch.rows for each in some)
+        return rows, rows / seconds
+
+    (rows, rate), (usual_rows, usual_rate) = of(splits), of(usual_splits)
+    if usual_rows <= 0 or (rows <= FEW_RECORDS and rate < SAME_RATE_RATIO * usual_rate):
+        return 1.0
+    return max(1.0, rows / usual_rows)
 
 
 def _with_past(seconds: Mapping[str, float], usual: Mapping[str, float], times: float) -> Iterator[tuple[str, Part]]:

@@ -116,16 +116,17 @@ def test_for_more_rows_only_what_grows_with_them_may_take_longer(history):
 
 
 @cases(
-    "now, cores, sink",
-    ("few rows hardly matter: the write waits", 80, 1.5, 6.0),
-    ("rows that may be work: starved of cores", 4000, 4.5, 1.8),
+    "usual, now, cores, sink",
+    ("few, as many a second as ever: the write waits", 20, 80, 1.5, 6.0),
+    ("few, but more a second", 10, 80, 2.55, 1.8),
+    ("rows that may be work: starved of cores", 1000, 4000, 4.5, 1.8),
 )
-def test_only_rows_that_matter_let_contention_take_a_write_that_grew(history, now, cores, sink):
-    """Four times the rows, on a machine where planning takes five times as long: a batch without tasks that are known
-    may have needed as much more, unless its rows are too few for that."""
-    usual, starved = {"add_batch": 0.4, "query_planning": 0.2}, {"add_batch": 7.4, "query_planning": 1.0}
+def test_only_rows_that_matter_let_contention_take_a_write_that_grew(history, usual, now, cores, sink):
+    """On a machine where planning takes five times as long. A batch whose tasks are not known may have needed as many
+    times longer as it has more rows, unless these are few and came because it is long."""
+    before, starved = {"add_batch": 0.4, "query_planning": 0.2}, {"add_batch": 7.4, "query_planning": 1.0}
     view = history(
-        warm=0, rows=[now / 4] * 14 + [now] * 6, seconds=[0.6] * 14 + [8.4] * 6, phases=[usual] * 14 + [starved] * 6
+        warm=0, rows=[usual] * 14 + [now] * 6, seconds=[0.6] * 14 + [8.4] * 6, phases=[before] * 14 + [starved] * 6
     )
     found = profile(looked_at(view, driver_jvm=0.1))
 

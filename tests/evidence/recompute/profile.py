@@ -83,7 +83,12 @@ def profile(tape: Tape) -> Profile:
     now, before = _typical(tape, batches, known, with_tasks), None
     if usual:
         of_now, of_usual = (median_of(batch.rows for batch in some) for some in (batches, usual))
-        rows = max(1.0, of_now / of_usual) if of_now > 100 else 1.0  # so few matter little
+        a_second = [
+            some / median_of(max(batch.seconds, tape.interval) for batch in of)
+            for some, of in ((of_now, batches), (of_usual, usual))
+        ]
+        few = of_now <= 100 and a_second[0] < 1.2 * a_second[1]  # and these only came because the batch is long
+        rows = 1.0 if few else max(1.0, of_now / of_usual)
         plain = _typical(tape, usual, known, with_tasks)
         most = {name: seconds if name in FIXED else seconds * rows for name, seconds in plain.items()}
         new = max(0.0, now["few_rows"] - most["few_rows"] - most["cpu"])  # work on rows, though these are few
