@@ -15,6 +15,7 @@ from ledgerops.servers.java import java_home
 from tests.paths import ROOT
 
 Found = TypeVar("Found")
+SLACK_SECONDS = 4.0  # that a busy machine may take beyond what is waited for
 
 
 def needed(program: str, *others: str, packaged: bool = True) -> str:

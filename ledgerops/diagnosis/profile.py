@@ -9,7 +9,18 @@ from statistics import median
 from typing import NamedTuple
 
 from ledgerops.diagnosis import harm
-from ledgerops.diagnosis.batch_parts import CONTENTION, FEW_RECORDS, PARTS, PHASES, STAGES, UNEVEN, Facts, Split, split
+from ledgerops.diagnosis.batch_parts import (
+    CONTENTION,
+    FEW_RECORDS,
+    PARTS,
+    PHASES,
+    STAGES,
+    TASKS,
+    UNEVEN,
+    Facts,
+    Split,
+    split,
+)
 from ledgerops.diagnosis.facts import growth, state_cost
 from ledgerops.diagnosis.facts.contention import MIN_PYTHON_CORES, Contention, contention, cpu_use
 from ledgerops.diagnosis.facts.context import sink_kind, slow_answers, small_files, source_kind
@@ -47,10 +58,7 @@ WAITS = (
     "tasks_unknown",
 )  # fmt: skip
 COMPUTING = ("cpu", "few_rows", "table_scan")
-IN_TASKS = (
-    "python", "gc", "state_commit", "state_stall", "state_update", "shuffle", "spill", "waiting", "source_wait",
-    "sink_wait",
-)  # fmt: skip
+IN_TASKS = (*TASKS, "few_rows", "table_scan", "source_wait", "sink_wait")  # of tasks that run evenly
 TASK_WAITS = ("waiting", "source_wait", "sink_wait", "uneven_task")
 # of tasks that compute, or wait: for a core as well as for anything else
 TASKS_EITHER = ("python", "uneven_keys", "uneven_source", "uneven_executors")
@@ -351,9 +359,8 @@ def _collected(view: QueryView, parts: dict[str, Part], duration: float) -> dict
 
 def _computing(view: QueryView, parts: Mapping[str, Part], duration: float) -> float:
     """The share of the tasks' time in which they or Python workers compute; 1 where that is not known."""
-    seconds = {name: parts[name].now for name in (*COMPUTING, *IN_TASKS) if name in parts}
-    own, inside = sum(seconds.get(name, 0.0) for name in COMPUTING), sum(seconds.values())
-    if seconds.get("python"):
+    own, inside = (sum(parts[name].now for name in names if name in parts) for names in (COMPUTING, IN_TASKS))
+    if "python" in parts and parts["python"].now > 0:
         use = cpu_use(view) if view.cluster.is_local else None
         own += inside if use is None else use.cores_by.get("python_workers", 0.0) * duration
     return min(1.0, own / inside) if inside > 0 else 1.0

@@ -26,11 +26,10 @@ from ledgerops.signals.query_view import QueryView
 from tests.build import spark_json
 from tests.hostile import dripping_server, silent_server
 from tests.otlp_receiver import OtlpReceiver, reply
-from tests.programs import until
+from tests.programs import SLACK_SECONDS, until
 from tests.runtime.demo import KEY_SKEW
 
 BATCHES = next(metric for metric in THROUGHPUT if metric.name == "ledgerops_batches_total")
-SLACK_SECONDS = 5.0  # of a slow machine; a request may take twice as long
 LONG = 3600.0  # seconds: an interval that does not pass in a test
 
 

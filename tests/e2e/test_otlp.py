@@ -31,7 +31,7 @@ from tests.mixin.dashboards.replayed import DRILLS, filled
 from tests.monitoring import Prometheus
 from tests.otlp_receiver import OtlpReceiver
 from tests.paths import ROOT
-from tests.programs import finished, for_spark, needed, skip_without_flag, until
+from tests.programs import SLACK_SECONDS, finished, for_spark, needed, skip_without_flag, until
 
 pytestmark = pytest.mark.timeout(600)
 SITE = Site(scrape_seconds=1.0, evaluation_seconds=1.0)
@@ -242,7 +242,6 @@ def test_the_last_batch_of_a_query_of_seconds_arrives(tmp_path):
 
 
 INTERVAL, WATCHED_SECONDS = 0.2, 2.0
-SLACK_SECONDS = 4.0  # of a slow machine
 TOOK = {"good", "away"}  # the receivers that take something in the end
 
 
