@@ -35,6 +35,8 @@ MAX_COMMITS = 200  # to the sink's table, as many as batches
 MAX_HEADS = 60  # points of the (time, head offset) table, as many as kafka-lag-exporter keeps
 MAX_FORMER_RUNS = 20  # run ids
 MAX_ENDS = 20  # of earlier runs
+MAX_WAITED = 20
+PAUSE_SECONDS = 0.06  # between two batches, below which the second did not wait for anything
 CONSEQUENCE_SECONDS = 60.0  # that an application may take to stop after one of its queries failed
 TREND_SECONDS = 10.0  # covered by one point of the trend
 TREND_POINTS = 360  # an hour
@@ -86,6 +88,7 @@ class History:
         self.run_id: str | None = None
         self.former: deque[str] = deque(maxlen=MAX_FORMER_RUNS)  # ids of earlier runs
         self.batches: deque[Progress] = deque(maxlen=MAX_BATCHES)
+        self.waited: deque[float] = deque(maxlen=MAX_WAITED)  # starts of the newest batches of the run that had a pause
         self.trend: deque[TrendPoint] = deque(maxlen=TREND_POINTS)
         self.tasks: deque[TaskSummary] = deque(maxlen=MAX_TASK_SUMMARIES)
         self.files: deque[BatchFiles] = deque(maxlen=MAX_BATCH_FILES)
@@ -132,7 +135,7 @@ class History:
     def copy(self) -> History:
         """One that does not change when this one does; the records in it are shared."""
         other = copy(self)
-        other.batches, other.trend = self.batches.copy(), self.trend.copy()
+        other.batches, other.waited, other.trend = self.batches.copy(), self.waited.copy(), self.trend.copy()
         other.tasks, other.files, other.heads = self.tasks.copy(), self.files.copy(), self.heads.copy()
         other.derived = {}
         other.commits, other.table_samples = self.commits.copy(), self.table_samples.copy()
@@ -161,6 +164,7 @@ class History:
         self.started_at = self.last_seen = at
         self.ended = self.running = self.interrupted = self.idle_since = self.first_batch = None
         self.watermark = self.newest_event = None
+        self.waited.clear()
 
     def add(self, progress: Progress) -> bool:
         """Remembers a batch. False when it was known: a batch counts once for each (run id, batch id). A batch that is
@@ -181,6 +185,8 @@ class History:
             self.first_batch = progress.batch_id
         self.last_progress = progress.ended
         self.batches.append(progress)
+        if last is not None and last.run_id == self.run_id and progress.started - last.ended > PAUSE_SECONDS:
+            self.waited.append(progress.started)
         if not late:
             self.watermark = advanced(self.watermark, progress.watermark, progress.started)
             self.newest_event = advanced(self.newest_event, progress.event_time_max, progress.started)

