@@ -213,7 +213,7 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
             "only older rows arrive"),
     },
     "watermark-jump": {
-        GENERAL: FirstStep("find the producer whose clock is ahead, and correct it"),
+        GENERAL: FirstStep("find the producer whose clock is ahead, or that sends local time, and correct it"),
         "misread": FirstStep("check the unit of the number that becomes the event time", "the times are misread"),
     },
     "partition-time-spread": {

@@ -1,6 +1,7 @@
 """A watermark that is ahead of the rows that are on time, and the batch whose row moved it there."""
 
 from collections.abc import Sequence
+from itertools import takewhile
 from statistics import median
 from typing import NamedTuple
 
@@ -90,17 +91,21 @@ def _leap(batches: Sequence[Progress], over: float) -> Jump | None:
 
 def _ahead_of_clock(batches: Sequence[Progress], newest: Progress, last: Progress, over: float) -> Jump | None:
     """A watermark that is ahead of the clock while rows came behind it, however it came there: with the first batch, in
-    small steps, or by a batch of such rows only. The newest batch whose rows hold it there.
+    small steps, or by a batch of such rows only. The batch that moved it there, of all whose rows hold it there since:
+    to run again from a later one would leave out the rows that were dropped until then.
 
     Where no row is dropped the rows may be about the future, such as bookings.
     """
     mark = last.watermark or 0.0
     if mark - last.ended < MIN_LEAP_SECONDS or (newest.event_time_avg or 0.0) >= (newest.watermark or 0.0):
         return None
-    for batch in reversed(batches):
-        if batch.event_time_max is not None and batch.event_time_max >= mark:
-            return Jump(batch, None, batch.event_time_max - batch.ended, None, over, None, mark - last.ended)
-    return None
+    dated = [batch for batch in batches if batch.event_time_max is not None and batch.event_time_max >= mark]
+    if not dated:
+        return None
+    ahead = sum(1 for _ in takewhile(lambda batch: (batch.watermark or 0.0) > batch.ended, reversed(batches)))
+    first = batches[-ahead - 1] if ahead < len(batches) else None  # its rows are the watermark of the next
+    newest_row = (dated[-1].event_time_max or 0.0) - dated[-1].ended
+    return Jump(first, None, newest_row, None, over, None, mark - last.ended)
 
 
 def _outrun(pair: Sequence[Progress]) -> float | None:

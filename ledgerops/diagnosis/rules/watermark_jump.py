@@ -22,9 +22,9 @@ Evidence:
     watermark_ahead_of_rows_seconds: eventTime.watermark of the newest batch - eventTime.avg of the newest with rows, or
         its end if that is earlier
     watermark_ahead_of_clock_seconds: eventTime.watermark of the newest batch - its end
-    event_time_ahead_of_clock_seconds: eventTime.max of that batch - its end
-    jump_batch_id: batchId of the batch that read the row; where no jump is known, of the newest with eventTime.max at
-        or above the watermark
+    event_time_ahead_of_clock_seconds: eventTime.max of the newest batch with one at or above the watermark - its end
+    jump_batch_id: batchId of the batch that read the row; where no jump is known, of the last one before those whose
+        eventTime.watermark is ahead of their end
     newest_event_time_seconds: eventTime.max of that batch, or eventTime.watermark, where it is probably no time
 """
 
@@ -64,9 +64,10 @@ def _summary(found: Jump) -> str:
     if found.misread is not None:
         return f"the newest event time is {found.misread.question} It is that of {row}, and the watermark follows it"
     if found.clock is not None:
+        since = f" since batch {found.batch.batch_id}" if found.batch is not None else ""
         return (
             f"rows dated up to {duration(found.ahead)} ahead of the clock hold the watermark {duration(found.clock)} "
-            f"ahead of it; rows on time are {duration(found.over)} behind the watermark"
+            f"ahead of it{since}; rows on time are {duration(found.over)} behind the watermark"
         )
     return (
         f"{row} dated {duration(found.ahead)} ahead of the rest pushed the watermark {duration(found.seconds)} "

@@ -1,5 +1,7 @@
 from dataclasses import replace
 
+import pytest
+
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.late_data import RULE as LATE_DATA
 from ledgerops.diagnosis.rules.watermark_jump import RULE
@@ -148,6 +150,16 @@ def test_a_clock_that_gains_little_by_little_is_found(history):
 
     assert root.rule == "watermark-jump"
     assert root.summary.startswith("rows dated up to 2 min 29 s ahead of the clock hold the watermark 2 min 13 s ahead")
+
+
+@pytest.mark.parametrize("count", [26, 60])
+def test_the_batch_to_run_again_from_is_the_first_of_those_with_such_rows(history, count):
+    """What was dropped since it is lost otherwise."""
+    [finding] = RULE.check(live(history, future=3600.0, goes_on=True, drops=900, count=count))
+
+    assert (finding.component.detail, told_by(finding)["jump_batch_id"]) == (f"batch 20, {OFFSETS}", 20.0)
+    assert "run again from before batch 20 " in finding.remedies[-1].action
+    assert " ahead of it since batch 20; " in finding.summary
 
 
 @cases(

@@ -394,7 +394,11 @@ FORMULAS: Mapping[str, Formula] = {
     "event_time_max_usually_ahead_seconds": _usually_ahead,
     "watermark_ahead_of_rows_seconds": _watermark_ahead,
     "watermark_ahead_of_clock_seconds": lambda tape: tape.run[-1].event["watermark"] - tape.run[-1].end,
-    "event_time_ahead_of_clock_seconds": lambda tape: _jump(tape).event["max"] - _jump(tape).end,
+    "event_time_ahead_of_clock_seconds": lambda tape: next(
+        batch.event["max"] - batch.end
+        for batch in reversed(tape.run)
+        if batch.event.get("max", 0.0) >= tape.run[-1].event["watermark"]
+    ),
     "watermark_still_seconds": lambda tape: (  # since it last moved, or since the run began without it
         tape.run[-1].start - batch.start for batch in [*_moves(tape, "watermark")[-1:], *tape.run[:1]]
     ),
