@@ -141,7 +141,9 @@ class Investigation:
             self.tracks.setdefault(query, Track()).take(self.replay.registry.view(state, at))
 
     def _when(self) -> str:
-        return "" if self.at is None else f" before {format_instant(self.at)}"
+        if self.at is not None:
+            return f" before {format_instant(self.at)}"
+        return ": its driver has begun none yet" if is_exporter(self.place) else ""
 
     def _document(self, moment: float, name: str) -> dict[str, Any]:
         queries = self.replay.named(self.query, name, self._when())

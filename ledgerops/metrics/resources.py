@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from ledgerops.metrics.model import Labels, Metric, Series, known
-from ledgerops.model.records import Executor, Host, Process
+from ledgerops.model.records import DRIVER, Executor, Host, Process
 
 
 def _executor(name: str, text: str, value: Callable[[Executor], float | None]) -> Metric[Host]:
@@ -44,7 +44,8 @@ METRICS: tuple[Metric[Host], ...] = (
     _executor("ledgerops_executor_tasks_total", "Tasks that an executor completed.", lambda e: e.completed_tasks),
     _executor("ledgerops_executor_failed_tasks_total", "Tasks that failed in an executor.", lambda e: e.failed_tasks),
     _executor("ledgerops_executor_run_seconds_total",
-        "Task time of an executor; the rate over its cores is how busy it is.", lambda e: e.run_seconds),
+        "Task time of an executor; the rate over its cores is how busy it is. None in local mode: Spark gives its age.",
+        lambda e: None if e.executor_id == DRIVER else e.run_seconds),
     _executor("ledgerops_executor_gc_seconds_total",
         "Garbage collection time of an executor's JVM; above a tenth of the task time it slows queries down.",
         lambda e: e.gc_seconds),

@@ -472,7 +472,8 @@ class Host:
 
     @property
     def workers(self) -> tuple[Executor, ...]:
-        """The executors that run tasks. A cluster lists its driver, too: without cores, with its uptime as run time."""
+        """The executors that run tasks. A cluster lists its driver, too: without cores. A driver's run time is its
+        uptime."""
         return tuple(each for each in self.executors if each.cores > 0 or each.executor_id != DRIVER)
 
 

@@ -7,7 +7,8 @@ from ledgerops.mixin.dashboards.pages import observer
 EXECUTOR, PROCESS = f"{EACH_DRIVER}, executor", f"{EACH_DRIVER}, kind"
 RUN = by("sum", EXECUTOR, rate(d("ledgerops_executor_run_seconds_total")))
 LOAD = f"{RUN} / {by('sum', EXECUTOR, d('ledgerops_executor_cores'))}"
-COLLECTING = over(by("sum", EXECUTOR, rate(d("ledgerops_executor_gc_seconds_total"))), RUN)
+GC = by("sum", EXECUTOR, rate(d("ledgerops_executor_gc_seconds_total")))
+COLLECTING = over(GC, f"({RUN} or {GC} * 0 + 1)")  # in local mode, without a task time, of all time
 HEAP = by("max", EXECUTOR, d("ledgerops_executor_heap_peak_bytes"))
 NAME = "{{instance}} {{executor}}"
 
@@ -58,7 +59,7 @@ EXECUTORS = Row(
         Panel(
             "Executor load, five highest", (Target(worst(LOAD, EXECUTOR), NAME),), "percentunit",
             f"Task time over cores. One executor far above the others is scheduler skew. Good: below {thresholds.percent(thresholds.FULL)} and alike.",
-            warn=thresholds.FULL, empty="no executor has reported",
+            warn=thresholds.FULL, empty="no executor of a cluster has reported",
         ),
         Panel(
             "Garbage collection, five highest", (Target(worst(COLLECTING, EXECUTOR), NAME),), "percentunit",
