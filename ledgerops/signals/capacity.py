@@ -38,7 +38,8 @@ def unfit(rows: Sequence[float]) -> str | None:
     """Why no line can be laid through batches of these rows; None when one can."""
     count = len(rows)
     if count < MIN_FIT_BATCHES:
-        return f"only {counted(count, 'batch has', 'batches have')} rows; {MIN_FIT_BATCHES} are needed"
+        few = counted(count, "batch has", "batches have")
+        return f"only {few} rows after the run's warm-up; {MIN_FIT_BATCHES} are needed"
     ordered = sorted(rows)
     spread = (ordered[(count * 9) // 10] - ordered[count // 10]) / (sum(rows) / count)
     if spread < MIN_FIT_SPREAD:

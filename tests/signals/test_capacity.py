@@ -22,7 +22,7 @@ NOISE = "more rows take longer in only 55% of the pairs of batches"
 
 @cases(
     "rows, seconds, reason",
-    ("too few", [100] * 3, [1.0] * 3, "only 3 batches have rows; 8 are needed"),
+    ("too few", [100] * 3, [1.0] * 3, "only 3 batches have rows after the run's warm-up; 8 are needed"),
     ("all of one size", ALIKE, [1.0, 1.5, 0.9, 1.1, 1.0, 2.0, 1.0, 1.0], SAME_SIZE),
     ("flat", EACH_LARGER, [2.0] * 8, "batch time does not grow with the rows"),
     ("noise", EACH_LARGER, [3.0, 1.0, 4.0, 2.0, 5.0, 3.0, 1.5, 3.5], NOISE),

@@ -44,7 +44,9 @@ WORDS: Mapping[Whom, str] = {
 }
 GENERATED = "GeneratedClass"  # in a frame of the code that Spark wrote for a plan
 RESTART = Remedy(
-    "stop the query and start it from its checkpoint", "the batch is repeated, and nothing is lost", safe=False
+    "stop the query and start it from its checkpoint",
+    "the batch is repeated: nothing is lost, and a sink that appends may get its rows twice",
+    safe=False,
 )
 
 

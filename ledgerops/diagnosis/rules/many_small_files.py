@@ -33,8 +33,8 @@ from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.query_view import QueryView
 
 WRITE_FEWER = Remedy(
-    "repartition the rows by the columns of partitionBy before the write, or write from fewer tasks",
-    "one task then writes all rows of a partition",
+    "write from fewer tasks: coalesce before the write, or repartition by the columns of partitionBy, if there are any",
+    "each task writes a file of its own, for each value of these columns",
     safe=False,
 )
 COMPACT = first_step("many-small-files", GENERAL, "readers open every file; compacting changes no row")

@@ -17,7 +17,7 @@ Diagnosis: 1. `ledgerops_batch_running_seconds{app="APP",query="QUERY"}` is how 
     on its machine. A network call at the top of a thread names what it waits for.
 Mitigation: save the thread dump first, because a restart destroys the evidence. Repair what the batch waits for (sink,
     broker, external service). If the batch does not continue, stop the query and start it again from its checkpoint:
-    the batch is repeated and nothing is lost.
+    the batch is repeated: nothing is lost, and a sink that appends may get its rows twice.
 Evidence:
     ledgerops_batch_running_seconds: now - `since` of the newest batch_running record of the run
     seconds_since_last_seen: now - the newest of: start, end of the newest batch, idle event

@@ -97,8 +97,8 @@ def test_with_more_cores_the_fixed_cost_limits(situation):
     ("known", "question", "reason"),
     [
         pytest.param(
-            {"fit": None, "reason": "only 3 batches have rows; 8 are needed"}, NOW,
-            "capacity unknown: only 3 batches have rows; 8 are needed", id="no line",
+            {"fit": None, "reason": "only 3 batches have rows after the run's warm-up; 8 are needed"}, NOW,
+            "capacity unknown: only 3 batches have rows after the run's warm-up; 8 are needed", id="no line",
         ),
         pytest.param(
             {"fit": exact_line(2000)}, NOW,

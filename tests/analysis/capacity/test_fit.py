@@ -87,7 +87,7 @@ def test_steady_batches_do_not_drift():
 
 
 def test_too_few_batches_are_no_line():
-    assert fit([1000, 2000, 3000], [0.6, 0.8, 1.0]) == "only 3 batches have rows; 8 are needed"
+    assert fit([1000, 2000, 3000], [0.6, 0.8, 1.0]) == "only 3 batches have rows after the run's warm-up; 8 are needed"
 
 
 def test_batches_of_one_size_are_no_line():
