@@ -11,14 +11,15 @@ Diagnosis: 1. `ledgerops_hot_key_share{app="APP",query="QUERY"}` is the share of
     Records". Then count the rows by key to find the key. A placeholder such as "unknown" or an empty string is a
     frequent cause.
 Mitigation: process a placeholder key separately, or filter it out. Otherwise split the key: add a random suffix to it
-    (a salt) and aggregate twice, first with the salt and then without. Where a join makes far more rows of the key than
-    it reads, narrow its condition instead. More cores, more shuffle partitions and adaptive
-    execution do not help: the checkpoint fixes the number of partitions of a stateful query, which runs without
-    adaptive execution.
+    (a salt) and aggregate twice, first with the salt and then without. A function that keeps state, such as one of
+    `transformWithState`, needs all rows of its key: give it a finer key. Where a join makes far more rows of the key
+    than it reads, narrow its condition instead. More cores, more shuffle partitions and adaptive execution do not help:
+    the checkpoint fixes the number of partitions of a stateful query, which runs without adaptive execution.
 """
 
 from ledgerops.diagnosis.batch_parts import makes_rows
 from ledgerops.diagnosis.cause import Cause, Told
+from ledgerops.diagnosis.facts.state_cost import is_function
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.metrics.skew import HOT_KEY
@@ -29,6 +30,11 @@ MIN_HOT_SHARE = 0.3  # of the rows; a Zipf exponent of 0.8 over some thousands o
 SALT = Remedy(
     "salt the key and aggregate in two steps, or process the hot key separately",
     "only splitting the key spreads its rows over several tasks",
+    safe=False,
+)
+APART = Remedy(
+    "process the hot key in a query of its own, or group by a finer key",
+    "the function needs all rows of its key, so they cannot be aggregated in two steps",
     safe=False,
 )
 NARROW = Remedy(
@@ -58,7 +64,9 @@ def _tell(view: QueryView, found: Profile) -> Told:
         share = stage.records_max / max(1, stage.records)
         made = f", and makes {stage.slowest_wrote:,} rows of {stage.records_max:,.0f}" if makes_rows(stage) else ""
         parts.append(f"one of {stage.tasks} tasks of stage {stage.stage_id} reads {share:.0%} of the records{made}")
-    steps = (LOOK, NARROW if stage is not None and makes_rows(stage) else SALT)
+    in_function = view.last is not None and any(map(is_function, view.last.operators))
+    split = NARROW if stage is not None and makes_rows(stage) else APART if in_function else SALT
+    steps = (LOOK, split)
     return Told(
         # stage ids and hot keys change from batch to batch, what is shuffled by does not
         Component("stage", f"shuffle by {keys}" if keys else "shuffle", column),

@@ -52,6 +52,17 @@ def test_rows_that_the_task_makes_of_its_key_are_told(history, wrote, made, step
     assert finding.remedies[1].action.startswith(step)
 
 
+@cases(
+    "operator, step",
+    ("an aggregation", "stateStoreSave", "salt the key"),
+    ("a function sees all rows of its key", "applyInPandasWithState", "process the hot key in a query of its own"),
+    ("another one", "transformWithStateInPySparkExec", "process the hot key in a query of its own"),
+)
+def test_rows_of_a_function_are_not_aggregated_in_two_steps(history, operator, step):
+    [finding] = check(CAUSE, skewed(history, operators={"name": operator}))
+    assert finding.remedies[1].action.startswith(step)
+
+
 def test_of_a_stateful_query_nobody_is_told_to_add_partitions(history):
     [stateful], [stateless] = check(CAUSE, skewed(history)), check(CAUSE, skewed(history, plan={"keys": ("a",)}))
     assert len(stateful.remedies) == 3 and stateful.remedies[2].action.startswith("do not add cores")
