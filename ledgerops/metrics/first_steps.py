@@ -73,7 +73,10 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
         "vanished": FirstStep("check whether the Spark server of the query still runs, and read the end of its log",
             "it vanished"),
     },
-    "crash-loop": {GENERAL: FirstStep("stop what restarts the query, then repair what the exception names")},
+    "crash-loop": {
+        GENERAL: FirstStep(
+            "stop what restarts the query, then repair what the exception names; all of it is in the driver's log"),
+    },
     "rows-dropped": {GENERAL: FirstStep("find out which producer sends late or future-dated rows")},
     "retention-risk": {
         GENERAL: FirstStep("raise retention.ms of {topic} now, and retention.bytes if it is set", "Kafka", _TOPIC),

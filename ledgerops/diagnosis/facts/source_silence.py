@@ -81,7 +81,7 @@ def _tasks_wait(view: QueryView) -> Silence | None:
     if running is None or seconds is None or found is None or found.whom != "broker" or not reads:
         return None
     usual = view.baseline.usual_duration
-    if usual is None or found.sends or view.plan.ends_itself or view.plan.trigger in LONG_RUNNING:
+    if usual is None or not found.still or found.sends or view.plan.ends_itself or view.plan.trigger in LONG_RUNNING:
         return None
     limit = max(MIN_UNANSWERED_SECONDS, MIN_TIMES_LASTING * usual * max(1.0, times_usual_rows(view)))
     asked = view.lag.asked

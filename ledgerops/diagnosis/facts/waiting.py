@@ -56,6 +56,7 @@ class Waiting(NamedTuple):
     whom: Whom
     tasks: int  # 0 for the driver
     frame: str  # the class and method in which it is called, if any
+    still: bool = True  # no task ended and no job began between the two looks
 
     @property
     def sends(self) -> bool:
@@ -73,22 +74,24 @@ class Waiting(NamedTuple):
 
 @once
 def waiting(view: QueryView) -> Waiting | None:
-    """A slot, where none of its tasks runs. Else the same in two looks in a row, in which the batch did not go on; None
-    where one of them shows anything else."""
+    """A slot, where none of its tasks runs. Else the same in two looks in a row; None where one of them shows anything
+    else."""
     running, looks = view.history.running, view.history.stacks
     if running is None or running.moved is None:
         return None
     pending = (running.tasks or 0) - (running.tasks_done or 0)
     if pending > 0 and running.tasks_running == 0 and not moves(view):
         return Waiting("slot", pending, "")
-    if len(looks) < 2 or not running.moved < looks[0].at < looks[1].at:
+    if len(looks) < 2 or not looks[0].at < looks[1].at:
         return None
     if not view.now - MAX_SAMPLE_AGE_SECONDS <= looks[0].at <= looks[1].at <= view.now:
         return None
     if any(look.run_id != view.history.run_id or look.at < running.since for look in looks):
         return None
     before, now = (_seen(look, pending) for look in looks)
-    return now if before is not None and now is not None and before.whom == now.whom else None
+    if before is None or now is None or before.whom != now.whom:
+        return None
+    return now._replace(still=running.moved < looks[0].at)
 
 
 def _seen(look: Stacks, pending: int) -> Waiting | None:
@@ -119,9 +122,11 @@ def _client(stack: Stack) -> tuple[Whom, str] | None:
 
 def steps(view: QueryView) -> tuple[Remedy, ...]:
     """What goes on ends by itself, and would do the same again. What hangs is looked at before a restart."""
-    if moves(view):
-        return (first_step("query-stuck", "going on", "started again, it has the same to do"),)
     found = waiting(view)
+    if moves(view):
+        if found is not None and found.whom != "nobody":
+            return (_dump(view),)
+        return (first_step("query-stuck", "going on", "started again, it has the same to do"),)
     if found is not None and found.whom == "nobody":
         return (first_step("query-stuck", found.whom, f"{found.words}; started again, it has the same to compute"),)
     if found is not None and found.whom == "slot":

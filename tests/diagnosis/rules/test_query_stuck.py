@@ -208,10 +208,15 @@ def test_what_the_threads_of_a_batch_wait_for_is_said(history, frame, tasks, wor
     assert finding.remedies[0].action.startswith(step)
 
 
-def test_of_tasks_that_end_one_after_another_it_is_not_said(history):
-    view = stacked(history(running=31), QUERY, QUERY)
+def test_of_tasks_that_end_one_after_another_it_is_said_too_and_nobody_is_told_to_start_again(history):
+    """A call that times out ends a task now and then."""
+    view = stacked(history(running=31, message="Processing new data"), QUERY, QUERY)
     view.history.running = replace(view.history.running, tasks=9, tasks_done=4, moved=view.now - 2)
-    assert "database" not in next(RULE.check(view)).summary
+    [finding] = RULE.check(view)
+
+    words = "; its tasks still end; its 2 tasks wait for the database (PgStatement.execute)"
+    assert (finding.summary.partition("Processing new data")[2], finding.at_most) == (words, "warning")
+    assert [each.action[:24] for each in finding.remedies] == [LOCKS[:24]]
 
 
 @cases(

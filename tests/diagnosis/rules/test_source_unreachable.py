@@ -151,6 +151,12 @@ def test_tasks_that_wait_in_the_brokers_client_tell_it_without_a_collector(histo
     assert told == ["a batch has run for 14 s: its 2 tasks wait for the broker (KafkaConsumer.position)"] * found
 
 
+def test_tasks_that_end_one_after_another_read_from_a_broker_that_answers(history):
+    view = stacked(history(**WAITING), POLL, POLL)
+    view.history.running = replace(view.history.running, moved=view.now - 2)
+    assert list(RULE.check(view)) == []
+
+
 def test_tasks_that_wait_for_a_broker_that_answers_ledgerops_are_not_told(history):
     assert list(RULE.check(asked(stacked(history(**WAITING), POLL, POLL), [6000], [0]))) == []
 
