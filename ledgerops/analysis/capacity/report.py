@@ -125,15 +125,16 @@ def _limited(found: Limit) -> str:
 
 
 def _row(each: CapacityAnswer) -> tuple[str, ...]:
-    sustainable = format.UNKNOWN
+    sustainable, headroom = format.UNKNOWN, format.ratio(each.headroom)
     if each.sustainable is not None:
         sustainable = _range(each.sustainable, format.count)
     elif each.at_least is not None:
         sustainable = f"at least {format.count(each.at_least)}"
+        headroom = headroom if each.headroom is None else f"at least {headroom}"
     return (
         each.question.text, format.count(each.arrival),
         format.UNKNOWN if each.batch is None else _range(each.batch, _seconds), sustainable,
-        format.ratio(each.headroom), _backlog(each), format.UNKNOWN if each.limit is None else each.limit.name,
+        headroom, _backlog(each), format.UNKNOWN if each.limit is None else each.limit.name,
     )  # fmt: skip
 
 
