@@ -18,7 +18,6 @@ NAMES = sorted({panel.drill for _, panel in WAITING} - {LOAD})
 ELSEWHERE = re.compile(
     r"ledgerops_load_"  # test_generator
     r"|ledgerops_(callback|worker)_seconds|ledgerops_scrape_seconds|ledgerops_listener_events"  # tests/e2e/test_stack
-    r"|ledgerops_executor_run_seconds"  # tests/metrics/test_resources; the recordings are of local mode
     r"|ledgerops_source_unread_rows"  # tests/metrics/test_connectors
     r"|ledgerops_rejected_rows"  # tests/ledger/run/test_run, with records of a broker that are no rows
 )

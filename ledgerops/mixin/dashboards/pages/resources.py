@@ -6,9 +6,11 @@ from ledgerops.mixin.dashboards.pages import observer
 
 EXECUTOR, PROCESS = f"{EACH_DRIVER}, executor", f"{EACH_DRIVER}, kind"
 RUN = by("sum", EXECUTOR, rate(d("ledgerops_executor_run_seconds_total")))
-LOAD = f"{RUN} / {by('sum', EXECUTOR, d('ledgerops_executor_cores'))}"
+# in local mode Spark gives no task time: the tasks at each look do for the load, and all time for the collector
+ACTIVE = by("sum", EXECUTOR, f"avg_over_time({d('ledgerops_executor_active_tasks')}[$__rate_interval])")
+LOAD = f"({RUN} or {ACTIVE}) / {by('sum', EXECUTOR, d('ledgerops_executor_cores'))}"
 GC = by("sum", EXECUTOR, rate(d("ledgerops_executor_gc_seconds_total")))
-COLLECTING = over(GC, f"({RUN} or {GC} * 0 + 1)")  # in local mode, without a task time, of all time
+COLLECTING = over(GC, f"({RUN} or {GC} * 0 + 1)")
 HEAP = by("max", EXECUTOR, d("ledgerops_executor_heap_peak_bytes"))
 NAME = "{{instance}} {{executor}}"
 
@@ -59,7 +61,7 @@ EXECUTORS = Row(
         Panel(
             "Executor load, five highest", (Target(worst(LOAD, EXECUTOR), NAME),), "percentunit",
             f"Task time over cores. One executor far above the others is scheduler skew. Good: below {thresholds.percent(thresholds.FULL)} and alike.",
-            warn=thresholds.FULL, empty="no executor of a cluster has reported",
+            warn=thresholds.FULL, empty="no executor has reported",
         ),
         Panel(
             "Garbage collection, five highest", (Target(worst(COLLECTING, EXECUTOR), NAME),), "percentunit",
