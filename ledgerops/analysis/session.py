@@ -141,9 +141,7 @@ class Investigation:
             self.tracks.setdefault(query, Track()).take(self.replay.registry.view(state, at))
 
     def _when(self) -> str:
-        if self.at is not None:
-            return f" before {format_instant(self.at)}"
-        return ": its driver has begun none yet" if is_exporter(self.place) else ""
+        return "" if self.at is None else f" before {format_instant(self.at)}"
 
     def _document(self, moment: float, name: str) -> dict[str, Any]:
         queries = self.replay.named(self.query, name, self._when())

@@ -49,7 +49,7 @@ class Replay:
         """The queries, or only the one that is asked for. Raises UserError when there is none."""
         queries = self.registry.queries
         if not queries:
-            raise UserError(f"no streaming query in {place}{when or ': it is empty, or of a job without one'}")
+            raise UserError(f"no streaming query in {place}{when or ': none has begun, or the job has none'}")
         if query is not None and query not in queries:
             every = f"the queries are {', '.join(sorted(queries))}"
             raise UserError(f"no query {query!r} in {place}; {did_you_mean(query, queries, every)}")

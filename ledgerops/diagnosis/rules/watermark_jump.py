@@ -100,7 +100,7 @@ def _evidence(found: Jump, last: Progress) -> Iterator[Evidence]:
     elif found.clock is not None and found.ahead is not None:
         limit = f"< {MIN_LEAP_SECONDS:g}"
         yield Evidence("watermark_ahead_of_clock_seconds", found.clock, "seconds", limit, last.ended)
-        yield Evidence("event_time_ahead_of_clock_seconds", found.ahead, "seconds", "<= 0", at)
+        yield Evidence("event_time_ahead_of_clock_seconds", found.ahead, "seconds", "<= 0", last.ended)
     elif found.ahead is not None and found.usual is not None:
         yield Evidence("event_time_max_ahead_seconds", found.ahead, "seconds", f"about {found.usual:.0f}", at)
         yield Evidence("event_time_max_usually_ahead_seconds", found.usual, "seconds", "the usual", at)
