@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.batch_parts import DESCRIBED, DRIVER, STAGES
 from ledgerops.diagnosis.harm import examined, harm
-from ledgerops.diagnosis.limits import MIN_SECONDS, WORTH_SHARE
+from ledgerops.diagnosis.limits import MIN_SECONDS, NEARLY_ALL, WORTH_SHARE
 from ledgerops.diagnosis.profile import Profile, profile
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.diagnosis.runbook import with_evidence
@@ -134,8 +134,9 @@ def check(cause: Cause, view: QueryView) -> Iterator[Finding]:
         return
     taken, harmed = cost(cause, found), harm(view) is not None
     least = cause.min_share or (MIN_SHARE if found.has_past else WORTH_SHARE)
-    least = least if harmed else max(least, WORTH_SHARE)
-    told = cause.tell(view, found) if taken.saving >= MIN_SECONDS and taken.share >= least else None
+    stays = NEARLY_ALL if cause.slug in view.named else 1.0  # of its limits: a cause does not come and go with noise
+    least = stays * (least if harmed else max(least, WORTH_SHARE))
+    told = cause.tell(view, found) if taken.saving >= stays * MIN_SECONDS and taken.share >= least else None
     if told is None:
         return
     batches = min(len(found.splits), RECENT_BATCHES) / RECENT_BATCHES

@@ -117,6 +117,7 @@ class Diagnoser:
     def _run_rules(self, view: QueryView, long_over: bool) -> None:
         """Holds what the rules find now, and drops findings that were last seen longer ago than they may linger."""
         seen = set()
+        view.named = {slug for slug, _, _ in self._held}
         resting = view.history.idle_since is not None and view.run.running_seconds is None
         harmed = harm(view) is not None
         asked = [rule for rule in self.rules if (rule.outlives or not long_over) and (rule.at_rest or not resting)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from ledgerops.config import FRESHNESS_OBJECTIVE_SECONDS
@@ -54,6 +54,7 @@ class QueryView:
         self.capacity = Capacity(self.baseline, self.rates, self.lag)
         self.cluster = Cluster(self.hosts)
         self.skew = Skew(self.run, self.cluster)
+        self.named: Set[str] = frozenset()  # the rules that the verdict before holds
         self.answers: dict[object, Any] = {}  # of the functions of this view that `once` remembers
 
     def at(self, now: float, freshness: float | None = None) -> QueryView:

@@ -113,6 +113,22 @@ def test_a_cause_may_ask_for_more_and_for_its_context(history):
     assert list(check(replace(CAUSE, tell=lambda view, found: None), view)) == []
 
 
+@cases(
+    "commits, stays",
+    ("above the limit, 0.7", 1.5, True),
+    ("a little below", 1.2, True),
+    ("clearly below", 0.7, False),
+)
+def test_a_named_cause_stays_until_it_takes_clearly_less(history, commits, stays):
+    """A fault whose share of a batch varies around the limit is one incident."""
+    judge = Diagnoser([replace(replace(CAUSE, min_share=0.7).rule(), linger=0.0)])
+    assert judge(grown(history)).root_causes
+
+    found = judge(grown(history, SLOW | {"commit_offsets": commits})).root_causes
+
+    assert bool(found) == stays
+
+
 STEPS = {
     ANY: Remedy("any", "."),
     "sink kafka": Remedy("broker", "."),
