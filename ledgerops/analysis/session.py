@@ -26,7 +26,6 @@ from ledgerops.model.spark_progress import format_instant, parse_instant
 from ledgerops.runtime.replay import Replay
 
 TICK_SECONDS = 5.0  # as the observer of a running query judges when nothing happens
-LOOK_SECONDS = 15.0  # as often incidents are looked for between the records: a batch that hangs reports nothing
 CONTEXT_SECONDS = 3600.0  # read before `since` as well: a query is judged by its past hour
 DEFAULTS = Config()
 OVERLAP_SECONDS = 10.0  # that an exporter is asked for again, so that late records are not missed
@@ -94,9 +93,8 @@ class Investigation:
         self.replay.freshness = source.freshness or self.freshness
         self.replay.muted = self.muted | read_muted(source.mute, BY_SLUG, strict=False)
         seen = self._new(source.observations) if exporter else source.observations
-        every = TICK_SECONDS if self.with_timeline or self.since is not None else None
-        if every is None and self.at is None and not self.live:
-            every = LOOK_SECONDS
+        history = self.with_timeline or self.since is not None or (self.at is None and not self.live)
+        every = TICK_SECONDS if history else None
         for verdict in self.replay.verdicts(follow(seen), self.at, every):
             self._take(verdict.query, verdict.at)
         if self.replay.bad > self._reported_bad:

@@ -63,8 +63,8 @@ class Replay:
 
         A `brief` one has findings, status and health only, which takes half the time.
 
-        With `every`, all queries are also judged at each multiple of so many seconds, as by somebody who asks
-        repeatedly: only what was observed before that moment is known then.
+        With `every`, a query that was not judged for so many seconds is judged again, at a multiple of them, as by the
+        observer of a running query: silence is a sign, too. Only what was observed before that moment is known then.
         """
         changed: QueryState | None = None
         for seen in observations:
@@ -92,7 +92,8 @@ class Replay:
         first = math.floor(self.at / every) + 1
         for number in range(first, math.ceil(min(until, self.at + MAX_SILENCE_SECONDS) / every)):
             for state in self.registry.queries.values():
-                yield self.registry.judge(state, number * every, brief)
+                if state.verdict is None or state.verdict.at <= (number - 1) * every:
+                    yield self.registry.judge(state, number * every, brief)
 
 
 def replay(observations: Iterable[Observation], at: float | None = None) -> Replay:

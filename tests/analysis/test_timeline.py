@@ -5,11 +5,13 @@ from dataclasses import replace
 import pytest
 
 from ledgerops.analysis.finding_history import Change, FindingHistory, settled
+from ledgerops.analysis.session import Investigation
 from ledgerops.analysis.timeline import events, incidents, timeline
 from ledgerops.diagnosis.report import relative, timeline_lines
 from ledgerops.model.finding import Component, Evidence, Finding, Verdict
 from ledgerops.model.history import History
 from tests.build import T0
+from tests.paths import RECORDED
 
 RANK = {"slow-sink": "warning", "falling-behind": "critical", "key-skew": "warning", "catching-up": "info"}
 
@@ -260,3 +262,10 @@ def test_a_run_that_vanished_is_told_as_such_and_not_as_stopped():
 
     assert any("vanished without a report of its end" in line for line in lines(finding_history))
     assert not any("stopped" in line for line in lines(finding_history))
+
+
+@pytest.mark.parametrize("drill", ["broker-down", "masked-sink"])
+def test_the_incidents_are_the_same_with_and_without_a_timeline(drill):
+    place = str(RECORDED / "drills" / drill / "recording")
+    told = Investigation(place, with_timeline=True).diagnose()["incidents"]
+    assert told == Investigation(place).diagnose()["incidents"] != []

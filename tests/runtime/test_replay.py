@@ -25,15 +25,18 @@ def test_without_a_grid_there_is_a_verdict_for_each_batch():
     assert [verdict.at for verdict in verdicts(seen(number) for number in range(3))] == [T0 + 0.9, T0 + 5.9, T0 + 10.9]
 
 
-def test_on_a_grid_all_queries_are_judged_at_each_second_between_observations():
+def test_a_query_without_news_is_judged_again_and_one_with_news_is_not():
     second = {"name": "other", "id": "o", "runId": "o-1"}
-    asked = [(each.query, each.at - T0) for each in verdicts([seen(0), seen(0, **second), seen(1)], every=2.0)]
+    asked = [(each.query, each.at - T0) for each in verdicts([seen(0), seen(0, **second), seen(1), seen(2)], every=2.0)]
 
     assert asked == [
         ("daily_counts", pytest.approx(0.9)),
         ("other", pytest.approx(0.9)),
-        *((query, at) for at in (2.0, 4.0) for query in ("daily_counts", "other")),
+        *((query, 4.0) for query in ("daily_counts", "other")),
         ("daily_counts", pytest.approx(5.9)),
+        ("other", 6.0),
+        *((query, at) for at in (8.0, 10.0) for query in ("daily_counts", "other")),
+        ("daily_counts", pytest.approx(10.9)),
     ]
 
 
@@ -61,7 +64,7 @@ def test_a_brief_replay_finds_the_same_and_keeps_no_totals():
 
 def test_a_long_silence_is_not_asked_about_for_ever():
     day_later = Observation(T0 + 86_400, "progress", None, spark_json(batchId=1, timestamp=format_instant(T0 + 86_399)))
-    assert len(list(verdicts([seen(0), day_later], every=1.0))) == MAX_SILENCE_SECONDS + 2
+    assert len(list(verdicts([seen(0), day_later], every=1.0))) == MAX_SILENCE_SECONDS + 1
 
 
 def test_what_is_no_record_is_counted_and_passed_over():
