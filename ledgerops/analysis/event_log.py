@@ -235,7 +235,7 @@ class Log:
     def _unfinished(self, run_id: str) -> Iterator[Observation]:
         batch, since = self._begun.pop(run_id, (-1, 0.0))
         if batch > self._finished.pop(run_id, -1) and run_id in self._names:
-            data = {"run_id": run_id, "since": since, "message": "unfinished at the end of the log"}
+            data = {"run_id": run_id, "since": since, "message": ""}
             yield self._seen("batch_running", None, run_id, data)
 
     def _job(self, event: Mapping[str, Any]) -> None:

@@ -103,6 +103,10 @@ class Investigation:
         self.replay.named(self.query, source.name, self._when())
         newest = self.replay.at or 0.0
         moment = self.at if self.at is not None else max(newest, source.now or newest)
+        if self.at is not None and not exporter and moment > newest + TICK_SECONDS:
+            end = format_instant(newest)
+            print(f"ledgerops: {source.name} ends at {end}: this is how it was then", file=sys.stderr)
+            moment = newest
         for name, state in self.replay.registry.queries.items():
             self.replay.registry.judge(state, moment)
             self._take(name, moment)

@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 
 from ledgerops.model.history import History
-from ledgerops.model.records import Plan, Progress, StageSummary, TaskSummary
+from ledgerops.model.records import Plan, Progress, Running, StageSummary, TaskSummary
 from ledgerops.signals.memo import kept
 
 WINDOW_SECONDS = 60.0  # over which rates are computed
@@ -51,13 +51,16 @@ class Run:
         running = self.history.running
         return max(0.0, self.now - running.since) if running else None
 
+    @property
+    def unfinished(self) -> Running | None:
+        """The batch that runs, or ran when the run ended; None without one."""
+        return self.history.running or self.history.interrupted
+
     @kept
     def unfinished_seconds(self) -> float | None:
         """Seconds that the unfinished batch has been running, or had been when the run ended; None without one."""
-        cut, ended = self.history.interrupted, self.history.ended
-        if self.running_seconds is None and cut is not None and ended is not None:
-            return max(0.0, ended.at - cut.since)
-        return self.running_seconds
+        batch, ended = self.unfinished, self.history.ended
+        return None if batch is None else max(0.0, (ended.at if ended is not None else self.now) - batch.since)
 
     @kept
     def stateful(self) -> bool:

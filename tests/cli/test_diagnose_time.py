@@ -107,6 +107,14 @@ def read_until(stream, part, times=1):
     return got
 
 
+def test_a_moment_after_the_end_is_answered_with_how_it_was_then_and_says_so(outage):
+    last, later = outage("--at", "2026-11-21T12:36:09.378Z"), outage("--at", "2026-11-22T12:00:00Z")
+
+    assert (later.out, later.code) == (last.out, 0)
+    assert later.err == f"ledgerops: {OUTAGE} ends at 2026-11-21T12:36:09.378Z: this is how it was then\n"
+    assert last.err == ""
+
+
 @pytest.mark.parametrize(("place", "code"), [(CRASH, 1), (OUTAGE, 0)], ids=["something found", "nothing found"])
 def test_watching_prints_block_after_block_and_ends_with_the_code_of_the_last_look(place, code):
     with watching(place) as watch:

@@ -81,13 +81,13 @@ def first_batch_moves(view: QueryView) -> bool:
 
 def moves(view: QueryView, seconds: float = MOVING_SECONDS) -> bool:
     """Whether the running batch has finished a task or begun a job a moment ago: it has more to do, and goes on."""
-    running = view.history.running
+    running = view.run.unfinished
     return running is not None and running.moved is not None and view.now - running.moved <= seconds
 
 
 def nothing_moves(view: QueryView) -> bool:
     """Whether no job is at work or was begun for a minute, and the driver computes nothing either: it waits."""
-    running, use = view.history.running, cpu_use(view)
+    running, use = view.run.unfinished, cpu_use(view)
     if running is None or running.tasks != 0 or running.moved is None or use is None:
         return False
     return view.now - running.moved >= MIN_WAITING_SECONDS and use.used <= MAX_STILL_CORES
@@ -100,7 +100,7 @@ def times_usual_rows(view: QueryView) -> float:
     A producer that was delayed may send the rows of several minutes at once, which then take long to process, and a
     query that falls behind has more of them in each batch.
     """
-    running = view.history.running
+    running = view.run.unfinished
     if running is None or view.plan.rate_limits:
         return 0.0
     near = [each for each in view.history.heads if abs(each.at - running.since) <= MAX_ANSWER_SECONDS]

@@ -76,7 +76,7 @@ class Waiting(NamedTuple):
 def waiting(view: QueryView) -> Waiting | None:
     """A slot, where none of its tasks runs. Else the same in two looks in a row; None where one of them shows anything
     else."""
-    running, looks = view.history.running, view.history.stacks
+    running, looks = view.run.unfinished, view.history.stacks
     if running is None or running.moved is None:
         return None
     pending = (running.tasks or 0) - (running.tasks_done or 0)
@@ -136,7 +136,7 @@ def steps(view: QueryView) -> tuple[Remedy, ...]:
 
 def _dump(view: QueryView) -> Remedy:
     """A task, the function of `foreachBatch`, the driver, or how to find out which."""
-    running, found, look = view.history.running, waiting(view), partial(first_step, "query-stuck")
+    running, found, look = view.run.unfinished, waiting(view), partial(first_step, "query-stuck")
     if found is not None and found.whom != "python":
         return look(found.whom, f"{found.words}; started again it may wait again")
     if running is None or running.tasks is None:

@@ -41,35 +41,38 @@ from ledgerops.diagnosis.facts.waiting import steps, waiting
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.latency import RUNNING
 from ledgerops.model.finding import Component, Evidence, Finding, Severity
+from ledgerops.model.records import Running
 from ledgerops.signals.query_view import QueryView
 
 
 def check(view: QueryView) -> Iterator[Finding]:
     history = view.history
-    if history.ended is not None or history.last_seen is None:
-        return
+    batch, ended = view.run.unfinished, history.ended
+    if history.last_seen is None or (ended is not None and (batch is None or ended.exception is not None)):
+        return  # what a batch failed with says more
     if unseen(view) >= MIN_UNWATCHED_SECONDS:
         return  # no samples: whether the query is stuck is not known, and observer-degraded reports that
-    if history.running is not None:
-        yield from _hanging(view)
+    if batch is not None:
+        yield from _hanging(view, batch)
     elif history.idle_since is None:
         yield from _silent(view, history.last_seen)
 
 
-def _hanging(view: QueryView) -> Iterator[Finding]:
-    running, seconds, limit = view.history.running, view.run.running_seconds, limits(view)
-    if running is None or seconds is None or seconds <= limit.warning or first_batch_moves(view):
+def _hanging(view: QueryView, running: Running) -> Iterator[Finding]:
+    seconds, limit = view.run.unfinished_seconds or 0.0, limits(view)
+    if seconds <= limit.warning or first_batch_moves(view):
         return
     going_on, found, line = moves(view), waiting(view), function_place(view, running.since)
     stuck = seconds > limit.stuck and not going_on and not (found and found.whom == "nobody")
-    phase = running.message.strip() or "no message"
+    phase = running.message.strip()  # an event log has none
+    reports = f"; Spark reports: {phase}" if phase else ""
     where = (f"; {found.words}" if found else "") + (f"; the function of foreachBatch is at {line}" if line else "")
     yield _finding(
         view,
-        f"a batch has run for {duration(seconds)}{_usual(view)}; Spark reports: {phase}"
+        f"a batch has run for {duration(seconds)}{_usual(view)}{reports}"
         f"{'; its tasks still end' if going_on else ''}{where}",
         Evidence(RUNNING.name, seconds, "seconds", f"<= {limit.stuck if stuck else limit.warning:.0f}", view.now),
-        phase,
+        phase or None,
         running.since,
         at_most="critical" if stuck else "warning",
     )

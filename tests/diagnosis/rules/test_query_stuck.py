@@ -20,6 +20,11 @@ DOUBLES = [1.0] * 8 + [4.5, 9.0, 19.0, 40.0]  # as batches do that read what cam
 @cases(
     "case, said",
     ("a batch", {"running": 31}, "a batch has run for 31 s; the usual is 1.0 s; Spark reports: Processing new data"),
+    (
+        "the run ended meanwhile",
+        {"running": 31, "stopped": True},
+        "a batch has run for 31 s; the usual is 1.0 s; Spark reports: Processing new data",
+    ),
     ("silence", {"quiet_for": 61}, "no batch and no idle event for 61 s; the usual is 1.0 s"),
     ("the first one", {"warm": 0, "running": 301}, "a batch has run for 5 min 1 s; Spark reports: Processing new data"),
 )
@@ -147,6 +152,8 @@ def test_a_batch_without_a_past_that_waits_while_nothing_computes_is_stuck_after
     ("idle", {"quiet_for": 300, "idle": True}),
     ("stopped", {"quiet_for": 900, "stopped": True}),
     ("failed: that is another rule", {"quiet_for": 900, "exception": "boom"}),
+    ("the batch has failed", {"running": 31, "exception": "boom"}),
+    ("stopped in a batch of usual length", {"running": 2, "stopped": True}),
     ("waiting for a long interval", {"quiet_for": 119, "interval": 60.0}),
     ("real-time mode reports every 5 minutes", {"quiet_for": 500, "plan": {"trigger": "real_time"}}),
     ("one run over a long backlog", {"running": 600, "plan": {"trigger": "available_now"}}),
