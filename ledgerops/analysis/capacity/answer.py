@@ -25,7 +25,7 @@ from ledgerops.analysis.capacity.situation import Situation
 from ledgerops.analysis.capacity.stages import MAX_CORES_FACTOR, Limit
 from ledgerops.common import format
 
-Behaviour = Literal["keeps_up", "outlasts", "grows", "unknown"]
+Behaviour = Literal["keeps_up", "outlasts", "grows", "falls_behind", "unknown"]
 UNBOUNDED = 1e9  # seconds of a batch, or its rows, where each batch would be longer than the one before
 
 
@@ -84,7 +84,19 @@ class CapacityAnswer:
 
 
 def answer(known: Situation, question: Question) -> CapacityAnswer:
-    """The answer to one question. What the data do not support is None, with the reason."""
+    """The answer to one question. What the data do not support is None, with the reason. Of a query that is harmed now
+    it says so, whatever the line through its batches says."""
+    found = _estimated(known, question)
+    if known.harm is None or question.text != "now" or found.behaviour not in ("keeps_up", "unknown"):
+        return found
+    but = (
+        () if found.behaviour == "unknown" else ("by its batches it would keep up; `ledgerops diagnose` says why not",)
+    )
+    behaviour: Behaviour = "outlasts" if known.harm.kind == "overrun" else "falls_behind"
+    return replace(found, behaviour=behaviour, sure=True, drain=None, unknown_because=(*found.unknown_because, *but))
+
+
+def _estimated(known: Situation, question: Question) -> CapacityAnswer:
     arrival = known.arrival
     if question.rows is not None:
         arrival = question.rows
@@ -227,7 +239,7 @@ def _batch_seconds(overhead: Numbers, slope: Numbers, arrival: float, interval: 
     within = overhead + slope * arrival * interval
     left = 1 - arrival * slope
     back_to_back = np.where(left > 0, overhead / np.where(left > 0, left, 1.0), UNBOUNDED)
-    seconds = np.where(within <= interval, within, back_to_back)
+    seconds = np.where((interval > 0) & (within <= interval), within, back_to_back)
     return seconds if cap is None else np.minimum(seconds, overhead + slope * cap)
 
 

@@ -11,6 +11,7 @@ from ledgerops.analysis.capacity.fit import Fit
 from ledgerops.analysis.capacity.situation import Situation
 from ledgerops.analysis.capacity.stages import Limit
 from ledgerops.diagnosis.batch_parts import CONTENTION
+from ledgerops.diagnosis.limits import NOISE_SHARE
 from ledgerops.diagnosis.proof import in_words
 
 SOURCE, SINK, DRIVER = "the source", "the sink outside Spark's tasks", "the driver while no task runs"
@@ -25,7 +26,7 @@ MIN_OVERHEAD_SHARE = 0.5  # of the overhead in one place, which then names the l
 
 def limit(known: Situation, cores: int | None, rows: float | None, line: Fit | None) -> Limit:
     """What limits the query at batches of so many rows; without a line, what takes most of a typical batch."""
-    if known.cap is not None and rows is not None and rows >= known.cap[1]:
+    if known.cap is not None and rows is not None and rows >= known.cap[1] and _costs(known, known.cap[1], line):
         return Limit("source_limit", f"{known.cap[0]} allows {known.cap[1]:,.0f} rows a batch")
     if not known.parts:
         return Limit("unknown", "no batch after the warm-up")
@@ -56,6 +57,15 @@ def limit(known: Situation, cores: int | None, rows: float | None, line: Fit | N
     return _named({name: outside[name] for name in ("source", "sink", "driver")}, total)
 
 
+def _costs(known: Situation, cap: float, line: Fit | None) -> bool:
+    """Whether larger batches than a cap allows would process more: it leaves time of the interval, or the fixed cost of
+    a batch is a good part of it."""
+    if line is None:
+        return True
+    growing = line.slope * cap
+    return growing < (1 - NOISE_SHARE) * max(known.trigger or 0.0, line.overhead + growing)
+
+
 def _in_tasks(known: Situation, cores: int | None) -> Limit:
     assert known.stages is not None
     if cores is None:
@@ -76,4 +86,4 @@ def _without_tasks(known: Situation, rows: float | None, line: Fit | None) -> Li
     if line is not None and rows is not None and line.overhead >= line.slope * rows:
         whole = line.overhead + line.slope * rows
         return Limit("fixed_overhead", f"{line.overhead:.2f} s of a batch of {whole:.2f} s are fixed cost")
-    return Limit("unknown", "no task metrics were recorded")
+    return Limit("unknown", "tasks were recorded for too few batches")

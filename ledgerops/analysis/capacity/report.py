@@ -150,6 +150,8 @@ def _backlog(each: CapacityAnswer) -> str:
         case "grows":
             breach = f", objective missed in {format.duration(each.breach)}" if each.breach is not None else ""
             return f"{perhaps}grows by {format.count(each.growth)} rows/s{breach}"
+        case "falls_behind":
+            return "falls behind"
     return "unknown"
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from ledgerops.analysis.capacity.fit import Fit, fit, observed
 from ledgerops.analysis.capacity.stages import Stages, stages_of
 from ledgerops.common.format import instant
+from ledgerops.diagnosis.harm import Harm, harm
 from ledgerops.diagnosis.profile import profile, shown
 from ledgerops.model.records import Progress
 from ledgerops.model.spark_progress import format_instant
@@ -27,6 +28,7 @@ class Situation:
     freshness: float  # the objective: how old results may be, in seconds
     trigger: float | None = None  # seconds; 0.0 = back to back
     arrival: float | None = None  # rows a second, by the heads of the sources; else what was read
+    harm: Harm | None = None  # how it is harmed now, as the diagnosis says
     backlog: float | None = None  # rows not read yet
     lag: float | None = None  # seconds
     cap: tuple[str, float] | None = None  # the option that caps a batch, and its rows
@@ -72,7 +74,8 @@ def situation(view: QueryView) -> Situation:
     factor = min(view.rates.rows_per_offset.values(), default=1.0)
     return Situation(
         query=view.query, at=view.now, freshness=view.freshness, trigger=view.trigger.interval, arrival=arrival,
-        backlog=None if view.lag.unread_offsets is None else view.lag.unread_offsets * factor, lag=view.lag.seconds,
+        harm=harm(view), lag=view.lag.seconds,
+        backlog=None if view.lag.unread_offsets is None else view.lag.unread_offsets * factor,
         cap=_cap(view, factor), stateful=view.run.stateful, fit=None if isinstance(found, str) else found,
         reason=found if isinstance(found, str) else "", shown=_shown(batches, view.trigger.interval),
         stages=stages_of(view, batches), parts={each.part: each.seconds for each in shown(profile(view))},

@@ -2,6 +2,7 @@ import pytest
 
 from ledgerops.analysis.capacity.answer import Question, answer
 from ledgerops.analysis.capacity.fit import Interval, observed
+from ledgerops.diagnosis.harm import Harm
 from tests.analysis.capacity.conftest import exact_line, stage, stages
 
 NOW = Question()
@@ -76,8 +77,26 @@ NO_LINE = {"fit": None, "reason": "batches have nearly the same size", "shown": 
         ),
         pytest.param(NO_LINE, Question(trigger=5.0), {"at_least": None}, id="nor another trigger"),
         pytest.param(
+            {"harm": Harm("overrun", 9.0, 0.0)}, NOW,
+            {"behaviour": "outlasts", "sure": True, "drain": None,
+             "unknown_because": ("by its batches it would keep up; `ledgerops diagnose` says why not",)},
+            id="what is harmed now does not keep up, whatever its batches say",
+        ),
+        pytest.param(
+            {"harm": Harm("overrun", 9.0, 0.0)}, Question(load=2), {"behaviour": "keeps_up"},
+            id="another load is told by the batches",
+        ),
+        pytest.param(
+            NO_LINE | {"harm": Harm("behind", 2.0, 0.0)}, NOW, {"behaviour": "falls_behind", "at_least": 1000.0},
+            id="nor what carries some rows and is harmed",
+        ),
+        pytest.param(
             SATURATED, NOW, {"behaviour": "grows", "growth": 500, "batch": 4.0},
             id="a saturated query of one batch size is told of that size",
+        ),
+        pytest.param(
+            SATURATED | {"trigger": None}, NOW, {"behaviour": "grows", "batch": 4.0},
+            id="so is one whose trigger interval is not known",
         ),
     ],
 )  # fmt: skip

@@ -52,7 +52,12 @@ def test_the_pieces_outside_of_tasks_are_parts_of_a_batch():
             "maxOffsetsPerTrigger allows 6,000 rows a batch", id="a cap of the source",
         ),
         pytest.param(
-            {"parts": {"tasks_unknown": 1.0}}, 6000, "unknown", "no task metrics were recorded", id="no tasks",
+            {"cap": ("maxOffsetsPerTrigger", 60_000.0)}, 60_000, "cores", "8 tasks share 2 cores",
+            id="a cap so large that more rows would take as long each",
+        ),
+        pytest.param(
+            {"parts": {"tasks_unknown": 1.0}}, 6000, "unknown", "tasks were recorded for too few batches",
+            id="no tasks",
         ),
         pytest.param(
             {"stages": None}, 1000, "fixed_overhead", "0.40 s of a batch of 0.60 s are fixed cost",
