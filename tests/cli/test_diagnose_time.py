@@ -115,6 +115,11 @@ def test_a_moment_after_the_end_is_answered_with_how_it_was_then_and_says_so(out
     assert last.err == ""
 
 
+def test_a_moment_between_two_records_is_not_after_the_end(ledgerops):
+    told = ledgerops("diagnose", str(RECORDED / "key-skew.jsonl"), "--at", "2026-11-21T08:59:55Z")
+    assert told.err == ""
+
+
 @pytest.mark.parametrize(("place", "code"), [(CRASH, 1), (OUTAGE, 0)], ids=["something found", "nothing found"])
 def test_watching_prints_block_after_block_and_ends_with_the_code_of_the_last_look(place, code):
     with watching(place) as watch:
