@@ -1,7 +1,8 @@
 """Crash loop: the query fails, is started again, and fails again.
 
 Meaning: at least three runs of the query ended with an exception within 15 minutes, and something restarted it each
-    time. If all of them failed in the same batch, a row of that batch cannot be processed, or the sink fails.
+    time. If all of them failed in the same batch, a row of that batch cannot be processed, the source cannot
+    be read on from there, or the sink fails.
 Impact: little or nothing is committed. Each start takes cores from other queries, and results become outdated.
 Diagnosis: 1. Read the exception and the batch in the finding. If every run failed in the same batch, its rows or the
     sink are the cause. If the batches differ, the environment is: memory, network, credentials.
@@ -21,10 +22,12 @@ Evidence:
 """
 
 from collections.abc import Iterator
+from functools import partial
 
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.exception_text import error_class, first_line, raised_at
 from ledgerops.diagnosis.facts.failures import MIN_FAILURES, crash_loop
+from ledgerops.diagnosis.facts.known_failures import RESUME, explain
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
@@ -52,9 +55,16 @@ def check(view: QueryView) -> Iterator[Finding]:
     repeated = f", {'each time' if same == len(batches) else f'{same} times'} in batch {batch}" if same > 1 else ""
     restarts = view.history.restarts
     often = f" ({restarts} restarts in all)" if restarts > len(failed) else ""
+    failure, stop = explain(newest.exception or ""), partial(first_step, "crash-loop", GENERAL)
+    if failure is None:
+        steps: tuple[Remedy, ...] = (stop(SAME if same > 1 else ANOTHER), SET_ASIDE)
+    elif RESUME in failure.first_step.action:  # that is what has failed each time
+        steps = (stop(failure.first_step.why),)
+    else:
+        steps = failure.first_step, stop(SAME if same > 1 else ANOTHER)
     yield Finding(
         f"the query failed {len(failed)} times in {duration(seconds)} and was started again{often}{repeated} "
-        f"({kind}): {line}{raised_at(newest.exception or '')}",
+        f"({kind}): {line}{f'; {failure.happened}' if failure is not None else ''}{raised_at(newest.exception or '')}",
         Component("query", view.query, kind),
         (
             Evidence("failures_in_window", float(len(failed)), "count", f"<= {MIN_FAILURES - 1}", newest.at),
@@ -62,7 +72,7 @@ def check(view: QueryView) -> Iterator[Finding]:
             Evidence("failed_batch_id", float(batch), "count", "another each time", newest.at),
             Evidence("failures_in_that_batch", float(same), "count", "1", newest.at),
         ),
-        (first_step("crash-loop", GENERAL, SAME if same > 1 else ANOTHER), SET_ASIDE),
+        steps,
         confidence=0.95 if same >= MIN_FAILURES else 0.85,
         began=failed[0].at,
     )

@@ -15,7 +15,9 @@ ValueError: invalid literal for int() with base 10: '12,5O'
 """
 
 
-def loop(history, deaths=3, every=10.0, done=0, stopped=False, now=None, running=True, each_run=False) -> QueryView:
+def loop(
+    history, deaths=3, every=10.0, done=0, stopped=False, now=None, running=True, each_run=False, stack=STACK
+) -> QueryView:
     """A query that dies `deaths` times, each time in the batch after `done` more, and is begun again."""
     view = history(warm=6)
     past = view.history
@@ -23,7 +25,7 @@ def loop(history, deaths=3, every=10.0, done=0, stopped=False, now=None, running
     at, number = last.ended, last.batch_id
     for death in range(deaths):
         at += every
-        past.end(at, f"run-{death + 1}", None if stopped else STACK, None if stopped else "USER_RAISED_EXCEPTION")
+        past.end(at, f"run-{death + 1}", None if stopped else stack, None if stopped else "USER_RAISED_EXCEPTION")
         if death + 1 < deaths or running:
             past.start(at + 1, "id-1", f"run-{death + 2}")
             for _ in range(done if death + 1 == deaths or each_run else 0):
@@ -49,6 +51,21 @@ def test_a_batch_that_fails_is_found(history, case, each_time, batch, times):
         "failed_batch_id": batch,
         "failures_in_that_batch": times,
     }
+
+
+STOP = "stop what restarts the query, then repair what the exception names; all of it is in the driver's log"
+
+
+@cases(
+    "stack, actions",
+    ("one that nobody knows", STACK, [STOP, "write rows that cannot be read to a dead-letter output"]),
+    ("its own repair comes first", "[DELTA_SOURCE_IGNORE_DELETE] deleted", ["find out what changed the rows", STOP]),
+    ("one that a start repairs, but has not", "[DELTA_CONCURRENT_APPEND] x", [STOP]),
+)
+def test_the_first_step_is_that_of_the_exception(history, stack, actions):
+    [finding] = RULE.check(loop(history, stack=stack))
+    assert len(finding.remedies) == len(actions)
+    assert all(step.action.startswith(action) for step, action in zip(finding.remedies, actions, strict=True))
 
 
 def test_it_stays_while_the_query_is_down_and_explains_its_failure_until_somebody_stops_it(history):
