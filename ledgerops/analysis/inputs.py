@@ -38,6 +38,8 @@ def open_source(place: str, seconds: float | None = None) -> Source:
     path = Path(unquote(urlsplit(place).path) if place.startswith("file:/") else place)
     if not path.exists():
         raise UserError(f"cannot read {place}: {_missing(place)}")
+    if path.is_file() and not path.stat().st_size:
+        raise UserError(f"cannot read {place}: it is empty; nothing was written to it, or it was not copied whole")
     if not recording.is_packed(path) and is_event_log(path):
         from ledgerops.analysis import event_log  # a quarter of the time that all other modules take to import
 

@@ -93,7 +93,11 @@ def read(path: Path | str) -> Iterator[Observation]:
     if path.is_dir():
         segments = _segments(path) or sorted(each for each in path.iterdir() if each.name.endswith((PLAIN, PACKED)))
         if not segments:
-            raise UserError(f"no recording in {path}: expected files named recording-*.jsonl, or Spark's events_*")
+            inner = sorted(each for each in path.iterdir() if each.is_dir() and _segments(each))
+            hint = f"; give {inner[-1]}" if inner else ""
+            raise UserError(
+                f"no recording in {path}: expected files named recording-*.jsonl, or Spark's events_*{hint}"
+            )
         for segment in segments:
             try:
                 yield from _read_file(segment)

@@ -51,6 +51,20 @@ def test_a_folder_of_packed_recordings_of_other_names_is_read_by_name(tmp_path):
     assert seen(tmp_path) == seen(RECORDED / "source-unreachable.jsonl") + seen(PLAIN)
 
 
+def test_a_folder_with_a_recording_a_level_down_names_it(tmp_path):
+    inner = tmp_path / "recording"
+    inner.mkdir()
+    shutil.copy(PLAIN, inner / "recording-000001.jsonl")
+    with pytest.raises(UserError, match=f"; give {inner}$"):
+        seen(tmp_path)
+
+
+def test_an_empty_file_is_not_a_job_without_queries(tmp_path):
+    (tmp_path / "a").touch()
+    with pytest.raises(UserError, match="it is empty"):
+        seen(tmp_path / "a")
+
+
 def test_a_packed_event_log_is_still_an_event_log(tmp_path):
     log = RECORDED / "eventlog" / "local-2"
     assert seen(packed(log, tmp_path / "local-2.zstd")) == seen(log)
