@@ -53,7 +53,8 @@ def keep(tried: Tried, file: Path = KEPT) -> None:
     with file.open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         known = {**(read(file) if file.stat().st_size else {}), tried.key: tried}
-        file.write_text(json.dumps([asdict(known[key]) for key in sorted(known)], indent=1) + "\n", "utf-8")
+        lines = ",\n".join(json.dumps(asdict(known[key])) for key in sorted(known))  # one environment each
+        file.write_text(f"[\n{lines}\n]\n", "utf-8")
 
 
 def missing(tried: Tried, reference: Tried) -> list[str]:
