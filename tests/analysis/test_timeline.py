@@ -172,6 +172,20 @@ def test_a_restart_and_why_the_run_before_it_ended_are_told():
     ]
 
 
+def test_a_run_that_nobody_saw_end_is_told():
+    """Its driver was killed, and started again."""
+    history, finding_history = started()
+    look(history, finding_history, 5)
+    history.start(T0 + 40, "id", "run-2")
+    look(history, finding_history, 50)
+
+    assert [(each.at - T0, each.text) for each in events(finding_history)] == [
+        (0, "started"),
+        (40, "restarted, run 2"),
+        (40, "nothing was recorded of how the run before ended"),
+    ]
+
+
 def test_of_a_crash_loop_the_first_and_last_failures_are_told_and_how_many_there_were():
     history, finding_history = History("daily_counts"), {}
     for number in range(40):

@@ -61,8 +61,8 @@ def check(view: QueryView) -> Iterator[Finding]:
     of = f" of {interval:g} s" if interval else ""
     named = f"{held.option} (such as maxOffsetsPerTrigger)" if held.option == UNKNOWN_OPTION else held.option
     yield Finding(
-        f"each of the last {CAP_BATCHES} batches read the {counted(held.cap, 'offset')} that {held.option} allows, "
-        f"took {duration(held.seconds)}{of}, and left {held.left:,} behind",
+        f"each of the last {CAP_BATCHES} batches read the {counted(held.cap, 'offset')} that {held.option} allows; "
+        f"at the median they took {duration(held.seconds)}{of}, and {held.left:,} are left behind",
         Component("source", source_names(view), held.option),
         (
             Evidence("batch_offsets", float(offsets_read(view)[-1]), "offsets", "below the cap", at),
@@ -109,11 +109,11 @@ def _unread(view: QueryView) -> Iterator[Finding]:
     # keep up, and the backlog must go, too
     pace = 1.0 if files else 1 - min(0.9, wait.share)
     better = max(2 * cap, int(cap * ROOM_SHARE * interval / seconds), ceil(cap / pace / ROOM_SHARE))
-    read = f"each of the last {wait.batches} batches read the {counted(cap, 'file')} that {option} allows and"
+    read = f"each of the last {wait.batches} batches read the {counted(cap, 'file')} that {option} allows; they"
     who = "files now wait" if files else "the oldest unread commit now waits"
     yield Finding(
-        f"{read if files else f'{option} is {cap:,}: each of the last {CAP_BATCHES} batches'} "
-        f"took {duration(seconds)} of {interval:g} s; {who} {duration(wait.last)}, "
+        f"{read if files else f'{option} is {cap:,}: the last {CAP_BATCHES} batches'} "
+        f"took {duration(seconds)} of {interval:g} s at the median; {who} {duration(wait.last)}, "
         f"{duration(wait.last - wait.first)} longer than before",
         Component("source", wait.source, option),
         (

@@ -30,8 +30,8 @@ def test_a_cap_that_holds_the_query_back_is_the_root_of_falling_behind(history, 
 
     assert (root.rule, root.explains) == ("rate-limited", ("falling-behind",))
     assert root.summary == (
-        f"each of the last 5 batches read the 1,000 offsets that {option} allows, took 0.50 s of 2 s, and left 14,000 "
-        "behind"
+        f"each of the last 5 batches read the 1,000 offsets that {option} allows; at the median they took 0.50 s of 2 "
+        "s, and 14,000 are left behind"
     )
     assert root.remedies[0].action == f"raise {option} to about 2,900 and start the query again"
     assert root.share == 0.5  # 2,000 come for each 1,000
@@ -107,8 +107,8 @@ def test_a_cap_on_files_that_holds_the_query_back_is_the_root_of_falling_behind(
     assert (verdict.status, root.rule, root.explains) == ("falling_behind", "rate-limited", ("falling-behind",))
     assert (root.component.name, root.component.detail) == ("FileStreamSource", "maxFilesPerTrigger")
     assert root.summary == (
-        "each of the last 8 batches read the 1 file that maxFilesPerTrigger allows and took 0.40 s of 2 s; files now "
-        "wait 14 s, 5.2 s longer than before"
+        "each of the last 8 batches read the 1 file that maxFilesPerTrigger allows; they took 0.40 s of 2 s at the "
+        "median; files now wait 14 s, 5.2 s longer than before"
     )
     assert root.remedies[0].action == "raise maxFilesPerTrigger to about 3 and start the query again"
     [symptom] = [each for each in verdict.findings if each.rule == "falling-behind"]

@@ -33,8 +33,8 @@ def test_commits_that_wait_for_longer_and_longer_are_a_query_that_falls_behind_a
         "48 s old now"
     )
     assert capped.summary == (
-        "maxFilesPerTrigger is 3: each of the last 5 batches took 0.50 s of 2 s; the oldest unread commit now waits "
-        "48 s, 10 s longer than before"
+        "maxFilesPerTrigger is 3: the last 5 batches took 0.50 s of 2 s at the median; the oldest unread commit now "
+        "waits 48 s, 10 s longer than before"
     )
     # 12 files arrive in an interval: a quarter of the commits is read
     assert capped.remedies[0].action == "raise maxFilesPerTrigger to about 18 and start the query again"
