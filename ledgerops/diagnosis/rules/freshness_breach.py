@@ -61,8 +61,10 @@ def check(view: QueryView) -> Iterator[Finding]:
     at = view.now
     evidence = [Evidence(age.what, age.seconds, "seconds", f"<= {limit:g}", at) for age in ages]
     evidence.append(Evidence("freshness_objective_seconds", limit, "seconds", "the objective", at))
+    pause = "intervals" if view.trigger.known else "pauses"
+    more = f" and two {pause} of {round(interval, 1):g} s" if interval else ""
     yield Finding(
-        f"{worst.words} {duration(worst.seconds)}; the limit is {limit:g} s{worst.why}",
+        f"{worst.words} {duration(worst.seconds)}; the limit is {view.freshness:g} s{more}{worst.why}",
         Component("query", view.query, worst.what),
         tuple(evidence),
         (first_step("freshness-breach", GENERAL, "one of them is what makes results old"),),

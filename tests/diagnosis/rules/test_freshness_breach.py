@@ -13,8 +13,8 @@ LIVE = {"seconds": [1] * 40, "plan": {"watermarks": {"event_time": 10.0}}}
 OLD, BEHIND = [2.0] * 30 + [90.0], [12.0] * 30 + [100.0]
 APPENDS = {"watermarks": {"event_time": 10.0}, "output_mode": "append"}
 HELD_BACK = (
-    "the watermark delays results by 8 h 20 min; the limit is 64 s; rows of now arrive, but the watermark is that "
-    "of the input with the oldest rows"
+    "the watermark delays results by 8 h 20 min; the limit is 60 s and two intervals of 2 s; rows of now "
+    "arrive, but the watermark is that of the input with the oldest rows"
 )
 WINDOWS = {"warm": 0, "seconds": [1] * 40, "operators": {}, "plan": APPENDS}
 YEARS = [9e7 + 3.0 * n for n in range(40)]
@@ -45,7 +45,7 @@ def marked(view, behind):
 )
 def test_what_is_too_late_is_told(history, make, said):
     [finding] = RULE.check(make(history))
-    assert finding.summary == f"{said}; the limit is 64 s"
+    assert finding.summary == f"{said}; the limit is 60 s and two intervals of 2 s"
 
 
 @cases(
