@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ledgerops.analysis.capacity.bottleneck import limit
-from ledgerops.analysis.capacity.fit import Fit, Interval, Numbers
+from ledgerops.analysis.capacity.fit import Fit, Interval, Numbers, utmost_rate
 from ledgerops.analysis.capacity.situation import Situation
 from ledgerops.analysis.capacity.stages import MAX_CORES_FACTOR, Limit
 from ledgerops.common import format
@@ -89,11 +89,11 @@ def answer(known: Situation, question: Question) -> CapacityAnswer:
     found = _estimated(known, question)
     if known.harm is None or question.text != "now" or found.behaviour not in ("keeps_up", "unknown"):
         return found
-    but = (
-        () if found.behaviour == "unknown" else ("by its batches it would keep up; `ledgerops diagnose` says why not",)
-    )
+    reasons = list(found.unknown_because)
+    if found.behaviour == "keeps_up":
+        reasons.append("by its batches it would keep up; `ledgerops diagnose` says why not")
     behaviour: Behaviour = "outlasts" if known.harm.kind == "overrun" else "falls_behind"
-    return replace(found, behaviour=behaviour, sure=True, drain=None, unknown_because=(*found.unknown_because, *but))
+    return replace(found, behaviour=behaviour, sure=True, drain=None, unknown_because=tuple(reasons))
 
 
 def _estimated(known: Situation, question: Question) -> CapacityAnswer:
@@ -156,7 +156,7 @@ def _carry(known: Situation, partial: CapacityAnswer, line: Fit) -> CapacityAnsw
         )
         return replace(partial, unknown_because=tuple(reasons), limit=limit(known, partial.cores, None, line))
     arrival = partial.arrival
-    utmost = line.estimate(lambda a, b: _utmost(a, b, interval, cap))
+    utmost = line.estimate(lambda a, b: utmost_rate(a, b, interval, cap))
     batch = line.estimate(lambda a, b: _batch_seconds(a, b, arrival, interval, cap))
     rows = _rows(batch.value, arrival, interval, cap)
     if cap is None and arrival >= utmost.value:
@@ -227,12 +227,6 @@ def _too_far(what: str, rows: float, line: Fit) -> str:
 def _sustainable(overhead: Numbers, slope: Numbers, span: float, cap: float | None) -> Numbers:
     rows = np.maximum(0.0, (span - overhead) / slope)
     return (rows if cap is None else np.minimum(rows, cap)) / span
-
-
-def _utmost(overhead: Numbers, slope: Numbers, interval: float, cap: float | None) -> Numbers:
-    if cap is None:
-        return 1 / slope
-    return cap / np.maximum(interval, overhead + slope * cap)
 
 
 def _batch_seconds(overhead: Numbers, slope: Numbers, arrival: float, interval: float, cap: float | None) -> Numbers:

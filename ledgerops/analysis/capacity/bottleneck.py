@@ -7,7 +7,7 @@ stage that takes longest (`ledgerops.analysis.capacity.stages`). A cap of the so
 of them, and so does what others take of the cores (`ledgerops.diagnosis.facts.contention`), where it is the most.
 """
 
-from ledgerops.analysis.capacity.fit import Fit
+from ledgerops.analysis.capacity.fit import Fit, utmost_rate
 from ledgerops.analysis.capacity.situation import Situation
 from ledgerops.analysis.capacity.stages import Limit
 from ledgerops.diagnosis.batch_parts import CONTENTION
@@ -62,8 +62,11 @@ def _costs(known: Situation, cap: float, line: Fit | None) -> bool:
     a batch is a good part of it."""
     if line is None:
         return True
-    growing = line.slope * cap
-    return growing < (1 - NOISE_SHARE) * max(known.trigger or 0.0, line.overhead + growing)
+
+    def utmost(most: float | None) -> float:
+        return line.estimate(lambda a, b: utmost_rate(a, b, known.trigger or 0.0, most)).value
+
+    return utmost(cap) < (1 - NOISE_SHARE) * utmost(None)
 
 
 def _in_tasks(known: Situation, cores: int | None) -> Limit:

@@ -119,6 +119,13 @@ def observed(rows: Sequence[int], seconds: Sequence[float]) -> Fit:
     )  # fmt: skip
 
 
+def utmost_rate(overhead: Numbers, slope: Numbers, interval: float, cap: float | None) -> Numbers:
+    """Rows a second, where batches may outlast their interval of so many seconds; `cap` are the most rows of one."""
+    if cap is None:
+        return 1 / slope
+    return cap / np.maximum(interval, overhead + slope * cap)
+
+
 def _lines(x: Numbers, y: Numbers, draws: NDArray[np.int64]) -> tuple[Numbers, Numbers]:
     """Overheads and slopes of the lines that `fit_line` lays through each draw, a row of places in `x` and `y`. Draws
     whose batches are all of one size have no line and are left out."""
