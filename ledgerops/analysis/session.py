@@ -95,8 +95,7 @@ class Investigation:
         seen = self._new(source.observations) if exporter else source.observations
         history = self.with_timeline or self.since is not None or (self.at is None and not self.live)
         every = TICK_SECONDS if history else None
-        self._end = 0.0
-        for verdict in self.replay.verdicts(self._noted(follow(seen)), self.at, every):
+        for verdict in self.replay.verdicts(follow(seen), self.at, every):
             self._take(verdict.query, verdict.at)
         if self.replay.bad > self._reported_bad:
             warn_of_bad_records(self.replay.bad - self._reported_bad, source.name)
@@ -104,9 +103,10 @@ class Investigation:
         self.replay.named(self.query, source.name, self._when())
         newest = self.replay.at or 0.0
         moment = self.at if self.at is not None else max(newest, source.now or newest)
-        if self.at is not None and not exporter and moment > self._end + TICK_SECONDS:
-            end = format_instant(self._end)
-            print(f"ledgerops: {source.name} ends at {end}: this is how it was then", file=sys.stderr)
+        if self.at is not None and not exporter and not self.replay.more and moment > newest + TICK_SECONDS:
+            print(
+                f"ledgerops: {source.name} ends at {format_instant(newest)}: this is how it was then", file=sys.stderr
+            )
             moment = newest
         for name, state in self.replay.registry.queries.items():
             self.replay.registry.judge(state, moment)
@@ -114,12 +114,6 @@ class Investigation:
         if exporter:
             self.replay.at = moment  # a later diagnosis must not go back before this one
         return self._document(moment, source.name)
-
-    def _noted(self, observations: Iterator[Observation]) -> Iterator[Observation]:
-        """The same, and how far they reach: the first one after `at` is read, too."""
-        for seen in observations:
-            self._end = max(self._end, seen.at)
-            yield seen
 
     def _seconds(self, now: float | None) -> float | None:
         """How far back an exporter is asked; all that it has when None."""

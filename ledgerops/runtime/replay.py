@@ -21,9 +21,9 @@ MAX_SILENCE_SECONDS = 900.0
 
 
 class Replay:
-    """A registry that takes observations; `at` is the newest instant seen, `bad` counts records that cannot be read.
-    Without `counts` it keeps no running totals. What is `muted`, and the objective `freshness` (seconds), are set
-    before the first observation."""
+    """A registry that takes observations; `at` is the newest instant seen, `bad` counts records that cannot be read,
+    and `more` says that later ones were left. Without `counts` it keeps no running totals. What is `muted`, and the
+    objective `freshness` (seconds), are set before the first observation."""
 
     def __init__(self, counts: bool = True, trigger_interval: float | None = None, muted: Muted = NOTHING) -> None:
         self.muted = muted
@@ -35,6 +35,7 @@ class Replay:
         )
         self.at: float | None = None
         self.bad = 0
+        self.more = False
 
     def take(self, seen: Observation) -> QueryState | None:
         """Adds one observation without a verdict, or counts it as bad. Returns the query that it changed."""
@@ -68,7 +69,8 @@ class Replay:
         """
         changed: QueryState | None = None
         for seen in observations:
-            if at is not None and seen.at > at:
+            self.more = at is not None and seen.at > at
+            if self.more:
                 break
             if changed is not None and self.at is not None and not self._completes(seen, changed):
                 yield self.registry.judge(changed, self.at, brief)
