@@ -134,8 +134,10 @@ def check(cause: Cause, view: QueryView) -> Iterator[Finding]:
         return
     taken, harmed = cost(cause, found), harm(view) is not None
     least = cause.min_share or (MIN_SHARE if found.has_past else WORTH_SHARE)
-    stays = NEARLY_ALL if cause.slug in view.named else 1.0  # of its limits: a cause does not come and go with noise
-    least = stays * (least if harmed else max(least, WORTH_SHARE))
+    least = least if harmed else max(least, WORTH_SHARE)
+    # of its limits: a cause does not come and go with noise while the query is harmed
+    stays = NEARLY_ALL if harmed and cause.slug in view.named else 1.0
+    least *= stays
     told = cause.tell(view, found) if taken.saving >= stays * MIN_SECONDS and taken.share >= least else None
     if told is None:
         return
