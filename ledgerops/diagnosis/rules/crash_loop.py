@@ -50,12 +50,13 @@ def check(view: QueryView) -> Iterator[Finding]:
     newest, batch = failed[-1], batches[-1]
     same = batches.count(batch)
     seconds = newest.at - failed[0].at
-    line = first_line(newest.exception or "")
+    exception = newest.exception or ""
+    line = first_line(exception)
     kind = error_class(newest.error_class, line) or "no error class"
     repeated = f", {'each time' if same == len(batches) else f'{same} times'} in batch {batch}" if same > 1 else ""
     restarts = view.history.restarts
     often = f" ({restarts} restarts in all)" if restarts > len(failed) else ""
-    failure, stop = explain(newest.exception or ""), partial(first_step, "crash-loop", GENERAL)
+    failure, stop = explain(exception), partial(first_step, "crash-loop", GENERAL)
     if failure is None:
         steps: tuple[Remedy, ...] = (stop(SAME if same > 1 else ANOTHER), SET_ASIDE)
     elif RESUME in failure.first_step.action:  # that is what has failed each time
@@ -64,7 +65,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         steps = failure.first_step, stop(SAME if same > 1 else ANOTHER)
     yield Finding(
         f"the query failed {len(failed)} times in {duration(seconds)} and was started again{often}{repeated} "
-        f"({kind}): {line}{f'; {failure.happened}' if failure is not None else ''}{raised_at(newest.exception or '')}",
+        f"({kind}): {line}{f'; {failure.happened}' if failure is not None else ''}{raised_at(exception)}",
         Component("query", view.query, kind),
         (
             Evidence("failures_in_window", float(len(failed)), "count", f"<= {MIN_FAILURES - 1}", newest.at),
