@@ -93,8 +93,8 @@ def read(path: Path | str) -> Iterator[Observation]:
     if path.is_dir():
         segments = _segments(path) or sorted(each for each in path.iterdir() if each.name.endswith((PLAIN, PACKED)))
         if not segments:
-            inner = sorted(each for each in path.iterdir() if each.is_dir() and _segments(each))
-            hint = f"; give {inner[-1]}" if inner else ""
+            inner = sorted(path.glob("*/recording-*.jsonl*"))  # passes over folders that this user may not read
+            hint = f"; give {inner[-1].parent}" if inner else ""
             raise UserError(
                 f"no recording in {path}: expected files named recording-*.jsonl, or Spark's events_*{hint}"
             )
