@@ -19,7 +19,7 @@ QUESTIONS = 20_000  # asked of the JVM beside the forks; without the hook some o
 
 @pytest.mark.e2e
 def test_a_driver_that_forks_in_every_way_gets_no_wrong_answer_and_stays_watched():
-    done = python("-m", "tests.agent.forks", str(QUESTIONS), "watched", timeout=280)
+    done = python("-m", "tests.agent.forks", str(QUESTIONS), "watched", timeout=560)
     assert done.returncode == 0, done.stderr[-3000:]
     found = json.loads(done.stdout.splitlines()[-1])
 
