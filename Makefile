@@ -28,8 +28,9 @@ test e2e check: export PYTHONDONTWRITEBYTECODE :=
 test: $(READY) ## every test that shares its servers: some minutes, with real Spark, Kafka and Postgres
 	$(BIN)/python -m pytest $(XDIST) -m "not e2e"
 
+# they wait a third of their time, for one another's processes: two at a time
 e2e: $(READY) ## tests with a JVM, a broker or a browser of their own, that kill, or that take minutes
-	$(BIN)/python -m pytest -m e2e
+	$(BIN)/python -m pytest -n 2 --dist loadscope --no-loadscope-reorder -m e2e
 
 lint: $(READY) ## style and types
 	$(BIN)/ruff check .
