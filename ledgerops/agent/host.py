@@ -200,7 +200,7 @@ def removed_executors(data: Iterable[Mapping[str, Any]]) -> tuple[RemovedExecuto
     """The newest MAX_REMOVED_EXECUTORS of `/allexecutors` that are gone, oldest first."""
     removed = [
         RemovedExecutor(
-            executor_id=str(each["id"]), removed_at=removed_at, added_at=rest_instant(each.get("addTime")),
+            executor_id=str(each["id"]), removed_at=removed_at,
             reason=removal_reason(each.get("removeReason"), host := _host_name(each.get("hostPort"))), host=host,
             cores=int(each.get("totalCores", 0)), failed_tasks=int(each.get("failedTasks", 0)),
             completed_tasks=int(each.get("completedTasks", 0)),

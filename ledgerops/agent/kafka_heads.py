@@ -80,24 +80,22 @@ class KafkaCollector:
             else:
                 self._since.pop(name, None)
                 data = {end: _offsets_of(read, answer[end]) for end in ENDS}
-                data |= self._retention({topic for topic, _ in read})
+                data["retention_seconds"] = self._retention({topic for topic, _ in read})
                 if answer.get("seconds") is not None:
                     data["seconds"] = round(answer["seconds"], 4)
             self._queue.put("offsets", orjson.dumps({"run_id": run_id, **data}), name)
 
-    def _retention(self, topics: Iterable[str]) -> dict[str, dict[str, float]]:
-        """Retention by topic; topics that never delete are absent."""
-        seconds, sizes = dict[str, float](), dict[str, float]()
+    def _retention(self, topics: Iterable[str]) -> dict[str, float]:
+        """Seconds by topic; topics that never delete by age are absent."""
+        seconds = dict[str, float]()
         for topic in topics:
             settings = self._settings.get(topic, (0.0, {}))[1]
             if "delete" not in settings.get("cleanup.policy", ""):
                 continue
-            age, size = int(settings.get("retention.ms", -1)), int(settings.get("retention.bytes", -1))
+            age = int(settings.get("retention.ms", -1))
             if age >= 0:
                 seconds[topic] = age / 1000
-            if size >= 0:
-                sizes[topic] = size
-        return {"retention_seconds": seconds, "retention_bytes": sizes}
+        return seconds
 
 
 def _offsets_of(partitions: Iterable[Partition], offsets: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:

@@ -188,8 +188,6 @@ class Worker:
 
     def _tell_recording(self, error: OSError, text: str) -> None:
         assert self._recorder is not None
-        with self._stats.lock:
-            self._stats.recording_errors += 1
         self._failed("recording", error, text.format(str(self._recorder.folder)[:300]))
 
     def _recording_failed(self, error: OSError) -> None:

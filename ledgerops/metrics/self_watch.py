@@ -24,7 +24,6 @@ class SelfStats:
     collector_errors: Counter[str] = field(default_factory=Counter)  # by collector
     series_dropped: int = 0  # the most that the series budget cut of each query, summed up
     scrape_seconds: float | None = None  # the last scrape
-    recording_errors: int = 0
     recording_bytes: int = 0
     requests_refused: Counter[str] = field(default_factory=Counter)  # by reason: see NO_REFUSALS
     exported: Counter[str] = field(default_factory=Counter)  # by OTLP's signal: data points, log records

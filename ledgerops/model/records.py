@@ -429,7 +429,6 @@ class RemovedExecutor:
 
     executor_id: str
     removed_at: float
-    added_at: float | None = None
     reason: str | None = None  # as reported by Spark, without long numbers and addresses other than its host's
     cores: int = 0
     failed_tasks: int = 0
@@ -494,13 +493,12 @@ class Observer:
 @dataclass(frozen=True, slots=True)
 class Heads:
     """Offsets asked of the source itself, apart from the query. Without an answer only `error` and its time are there.
-    The retentions are by topic, and only of topics that delete: one that is merely compacted keeps every key."""
+    The retention is by topic, and only of topics that delete: one that is merely compacted keeps every key."""
 
     at: float
     latest: Offsets
     earliest: Offsets
     retention_seconds: Mapping[str, float] = field(default_factory=dict)  # absent = without limit, or unknown
-    retention_bytes: Mapping[str, int] = field(default_factory=dict)  # of each partition
     error: str | None = None  # why the source could not be asked
     unreachable_since: float | None = None  # when the first of the failed attempts began
     seconds: float | None = None  # that the answer took

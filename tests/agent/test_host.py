@@ -200,7 +200,6 @@ def test_a_daemon_and_its_children_are_one_tree_and_a_source_is_its_own(package)
 LOST = {
     "id": "3",
     "isActive": False,
-    "addTime": "2026-01-31T12:00:00.000GMT",
     "removeTime": "2026-01-31T12:05:00.000GMT",
     "hostPort": "10.0.0.12:34567",
     "removeReason": "worker lost: 10.0.0.12:7078 of 10.0.0.1:7077, code 137",
@@ -216,7 +215,7 @@ def test_an_executor_that_is_gone_is_reported_apart_with_its_machine_and_no_othe
 
     [removed] = host.removed_executors
     assert [(each.executor_id, each.cores) for each in host.executors] == [("driver", 2)]
-    assert (removed.executor_id, removed.cores, removed.removed_at - removed.added_at) == ("3", 4, 300.0)
+    assert (removed.executor_id, removed.cores, removed.removed_at) == ("3", 4, 1_769_861_100.0)
     assert removed.reason == "worker lost: 10.0.0.12:7078 of <masked>:<masked>, code 137"
     assert removed.host == "10.0.0.12"
 

@@ -68,7 +68,6 @@ def test_newest_and_oldest_offsets_and_the_retention_are_reported_for_what_each_
         "latest": {topic: {"0": 5, "2": 7}},
         "earliest": {topic: {"0": 0, "2": 0}},
         "retention_seconds": {topic: 60.0},
-        "retention_bytes": {topic: 1_000_000},
     }
     assert found["b"]["latest"] == {other: {"0": 0}, topic: {"1": 0}}
     assert found["b"]["retention_seconds"] == {other: 7 * 86400.0, topic: 60.0}
@@ -198,10 +197,10 @@ def test_a_retention_that_cannot_be_read_for_once_stays_as_it_was():
 
 def test_an_answer_is_read_back_as_it_was_written():
     offsets = {"latest": {"t": {"0": 5}}, "earliest": {"t": {"0": 2}}}
-    retention = {"retention_seconds": {"t": 60.0}, "retention_bytes": {"t": 1000}}
+    retention = {"retention_seconds": {"t": 60.0}}
     heads = build(Heads, {"run_id": "r", **offsets, **retention, "seconds": 0.5}, at=T0)
     assert (heads.at, heads.latest, heads.earliest) == (T0, {("t", "0"): 5}, {("t", "0"): 2})
-    assert (heads.retention_seconds, heads.retention_bytes) == ({"t": 60.0}, {"t": 1000})
+    assert heads.retention_seconds == {"t": 60.0}
     assert (heads.seconds, heads.error) == (0.5, None)
 
 

@@ -159,7 +159,7 @@ def test_a_full_disk_is_said_once_and_the_recording_comes_back_when_it_is_cleare
     bench.now += RETRY_SECONDS
     bench.see(batchId=4)
     assert [seen.data["batchId"] for seen in read(tmp_path)] == [4]
-    assert bench.stats.recording_errors == 3
+    assert bench.stats.collector_errors["recording"] == 3
 
 
 class Judge:
@@ -275,7 +275,7 @@ def test_a_recording_that_is_deleted_is_counted_said_once_and_begun_again(make, 
 
     assert [line.split(" (")[0] for line in warned.messages] == [f"recording anew to {folder}"]
     assert [seen.data["batchId"] for seen in read(folder)] == [2, 3]
-    assert (bench.stats.recording_errors, bench.worker.pause()) == (1, None)
+    assert (bench.stats.collector_errors["recording"], bench.worker.pause()) == (1, None)
 
 
 def test_a_recording_folder_that_is_a_file_does_no_harm(make, folder):
@@ -284,7 +284,7 @@ def test_a_recording_folder_that_is_a_file_does_no_harm(make, folder):
     bench.see()
 
     assert bench.worker.pause() == f"recording to {folder} is paused after an error; see the driver's log"
-    assert (bench.stats.recording_errors, folder.read_text()) == (1, "mine")
+    assert (bench.stats.collector_errors["recording"], folder.read_text()) == (1, "mine")
     assert list(bench.queries) == ["daily_counts"]
 
 
