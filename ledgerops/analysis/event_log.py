@@ -2,13 +2,15 @@
 
 A log is one file or a rolling folder (`eventlog_v2_*` with `events_1_*`, `events_2_*` ...), plain or zstd, finished or
 `.inprogress`. Progress comes in Spark's second dialect, see `ledgerops.model.spark_progress`. Tasks come one by
-one and are summed up here, by batch and stage, as `agent.tasks` does live. The trigger interval is not in the log.
+one and are summed up here, by batch and stage, as `agent.tasks` does live; so are those of a batch that takes long, as
+`agent.watchdog` reports it. The trigger interval is not in the log.
 """
 
 import math
 import re
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +45,8 @@ from ledgerops.model.statements import BATCH, failed_statements, is_lost
 NAME = re.compile(rb'\{"Event":"(?:[\w.]+\.)?([\w$]+)"')
 LISTENER = "StreamingQueryListener$"
 SAMPLE_SECONDS = 2.0  # between two looks at the slots, while tasks of jobs run that belong to no query
+LONG_SECONDS = 10.0  # of a batch, after which it is reported while it runs
+AGAIN_SECONDS = 5.0  # between two such reports
 MAX_PLANS = 4  # executions of a run whose plan is read: the first batch may lack what later ones have
 WANTED = {
     f"SparkListener{name}"
@@ -62,6 +66,18 @@ def read(path: Path) -> Iterator[Observation]:
     yield from log.unfinished()
 
 
+@dataclass(slots=True)
+class Work:
+    """The newest batch of a run that began a job."""
+
+    batch_id: int
+    since: float  # when its first job began
+    due: float  # when it is reported as running; infinity once it has ended
+    jobs: int = 0
+    tasks: int = 0  # that began, without those that failed
+    tasks_done: int = 0
+
+
 class Log:
     """What one application has reported so far, as far as later events need it."""
 
@@ -69,9 +85,9 @@ class Log:
         self._now = 0.0
         self._names: dict[str, str] = {}  # run id -> query
         self._batches: dict[int, tuple[str, int]] = {}  # stage id -> run id, batch id
-        self._finished: dict[str, int] = {}  # run id -> newest batch with a progress record
         self._active: dict[str, str] = {}  # run id -> query id, of runs whose end was not reported
-        self._begun: dict[str, tuple[int, float]] = {}  # run id -> newest batch with a job, when its first job began
+        self._begun: dict[str, Work] = {}  # by run id
+        self._due = math.inf  # when the first of them is reported
         self._tasks: dict[tuple[int, int], StageTasks] = {}  # by stage id and attempt
         self._stages: dict[tuple[str, int], list[StageSummary]] = {}
         self._python: dict[tuple[str, int], float] = {}
@@ -141,16 +157,25 @@ class Log:
                     self._removed.append(self._removal(event))
                     yield from self._host(event["Timestamp"])
                 case "SparkListenerJobStart":
+                    yield from self._long(event.get("Submission Time", 0) / 1000)
                     self._job(event)
                 case "SparkListenerTaskStart":
                     self._busy[str(_object(event, "Task Info")["Executor ID"])] += 1
                     at, due = event["Task Info"]["Launch Time"], self._changed + 1000 * SAMPLE_SECONDS
+                    yield from self._long(at / 1000)
+                    if work := self._work(event["Stage ID"]):
+                        work.tasks += 1
                     if self._active and event["Stage ID"] not in self._batches and at >= due:
                         yield from self._host(max(at, 1000 * self._now))
                 case "SparkListenerTaskEnd":
-                    executor = str(_object(event, "Task Info")["Executor ID"])
+                    info = _object(event, "Task Info")
+                    executor = str(info["Executor ID"])
                     if self._busy[executor] > 0:  # its begin may not be in the log
                         self._busy[executor] -= 1
+                    yield from self._long(info["Finish Time"] / 1000)
+                    if work := self._work(event["Stage ID"]):
+                        work.tasks -= info["Failed"]
+                        work.tasks_done += not info["Failed"]
                     key = int(event["Stage ID"]), int(event["Stage Attempt ID"])
                     if key[0] in self._batches:
                         self._tasks.setdefault(key, StageTasks()).add(event)
@@ -194,9 +219,11 @@ class Log:
         ended = began + progress.get("batchDuration", 0) / 1000 if began is not None else None
         if isinstance(progress.get("name"), str):
             self._names[run_id] = progress["name"]
+        yield from self._long(ended or 0.0)
         yield self._seen("progress", ended, run_id, progress)
         key = run_id, int(progress["batchId"])
-        self._finished[run_id] = key[1]
+        if (work := self._begun.get(run_id)) and work.batch_id <= key[1]:
+            work.due = math.inf
         failed = failed_statements(self._failed.pop(key, ()))
         stages = tuple(each for each in self._stages.pop(key, ()) if not is_lost(each.submitted, failed))
         if stages:
@@ -233,18 +260,42 @@ class Log:
             yield from self._unfinished(run_id)
 
     def _unfinished(self, run_id: str) -> Iterator[Observation]:
-        batch, since = self._begun.pop(run_id, (-1, 0.0))
-        if batch > self._finished.pop(run_id, -1) and run_id in self._names:
-            data = {"run_id": run_id, "since": since, "message": ""}
-            yield self._seen("batch_running", None, run_id, data)
+        work = self._begun.pop(run_id, None)
+        if work is not None and work.due < math.inf:
+            yield from self._report(run_id, work, self._now)
+
+    def _work(self, stage_id: int) -> Work | None:
+        """The newest batch of a run, if the stage is one of its."""
+        run_id, batch = self._batches.get(stage_id, ("", -1))
+        work = self._begun.get(run_id)
+        return work if work is not None and work.batch_id == batch else None
+
+    def _long(self, now: float) -> Iterator[Observation]:
+        """The batches that have run for long before this instant, as they were when they were due."""
+        if now < self._due:
+            return
+        for run_id, work in self._begun.items():
+            if work.due <= now:
+                yield from self._report(run_id, work, work.due)
+                work.due = now + AGAIN_SECONDS - (now - work.since) % AGAIN_SECONDS
+        self._due = min((work.due for work in self._begun.values()), default=math.inf)
+
+    def _report(self, run_id: str, work: Work, at: float) -> Iterator[Observation]:
+        if run_id in self._names:
+            data = {"run_id": run_id, "since": work.since, "message": "", "jobs": work.jobs, "tasks": work.tasks}
+            data |= {"tasks_done": work.tasks_done, "tasks_running": work.tasks - work.tasks_done}
+            yield self._seen("batch_running", at, run_id, data)
 
     def _job(self, event: Mapping[str, Any]) -> None:
         settings = _object(event, "Properties")
         run_id, batch = settings.get("spark.jobGroup.id"), settings.get("streaming.sql.batchId")
         if isinstance(run_id, str) and isinstance(batch, str) and batch.isdecimal():
-            if self._begun.get(run_id, (-1, 0.0))[0] < int(batch):
+            work = self._begun.get(run_id)
+            if work is None or work.batch_id < int(batch):
                 self._now = max(self._now, event.get("Submission Time", 0) / 1000)
-                self._begun[run_id] = int(batch), self._now
+                work = self._begun[run_id] = Work(int(batch), self._now, self._now + LONG_SECONDS)
+                self._due = min(self._due, work.due)
+            work.jobs += work.batch_id == int(batch)
             for stage_id in event["Stage IDs"]:
                 self._batches[int(stage_id)] = run_id, int(batch)
 

@@ -414,6 +414,52 @@ OVER = {"Event": "SparkListenerApplicationEnd", "Timestamp": 1_700_000_005_000}
 FAILED = {"Event": f"{LISTENER}QueryTerminatedEvent", **RUN, "exception": "java.lang.OutOfMemoryError: Java heap space"}
 
 
+def at_work(*tasks, ended):
+    """A batch from the fifth second on with one task after the other, each of them from one second to another; then the
+    next job of another query."""
+    moment, name = 1_700_000_000_000, "SparkListener{}".format
+    job = {"Stage IDs": [0], "Properties": {"spark.jobGroup.id": "r", "streaming.sql.batchId": "0"}}
+    yield {"Event": name("JobStart"), "Submission Time": moment + 5000, **job}
+    for begin, end in tasks:
+        info = {"Executor ID": "driver", "Launch Time": moment + 1000 * begin, "Failed": False}
+        yield {"Event": name("TaskStart"), "Stage ID": 0, "Task Info": info}
+        info = {**info, "Finish Time": moment + 1000 * end}
+        yield {"Event": name("TaskEnd"), "Stage ID": 0, "Stage Attempt ID": 0, "Task Info": info}
+    other = {"Stage IDs": [1], "Properties": {"spark.jobGroup.id": "other", "streaming.sql.batchId": "0"}}
+    yield {"Event": name("JobStart"), "Submission Time": moment + 1000 * ended, **other}
+
+
+@pytest.mark.parametrize(
+    ("tasks", "ended", "reports"),
+    [
+        pytest.param([(5, 9)], 14, [(14, 1)], id="a short one is reported where the log ends alone"),
+        pytest.param([(5, 9)], 16, [(15, 1), (16, 1)], id="of ten seconds"),
+        pytest.param([(5, 9)], 90, [(15, 1), (90, 1)], id="in silence nothing new is known"),
+        pytest.param([(5, 12), (12, 19), (19, 26)], 26, [(15, 1), (20, 2), (26, 3)], id="again and again"),
+    ],
+)
+def test_a_batch_that_takes_long_is_reported_while_it_runs_with_its_tasks_so_far(tmp_path, tasks, ended, reports):
+    log = written(tmp_path, [START, BEGUN, *at_work(*tasks, ended=ended)])
+    found = seen(log, "batch_running")
+
+    assert [(each.at - 1_700_000_000, each.data["tasks_done"]) for each in found] == reports
+    assert {each.data["since"] for each in found} == {1_700_000_005.0}
+
+
+@pytest.mark.parametrize(
+    ("tasks", "causes"),
+    [
+        pytest.param([(second, second + 1) for second in range(5, 400)], [], id="its tasks end"),
+        pytest.param([(5, 6)], ["query-stuck"], id="nothing ends"),
+    ],
+)
+def test_a_batch_that_takes_long_is_not_stuck_while_its_tasks_end(tmp_path, tasks, causes):
+    log = written(tmp_path, [START, BEGUN, *at_work(*tasks, ended=400)])
+    [found] = Investigation(str(log)).diagnose()["queries"]
+
+    assert [cause["rule"] for cause in found["root_causes"]] == causes
+
+
 @pytest.mark.parametrize(
     ("events", "status", "causes"),
     [
