@@ -162,7 +162,8 @@ class Log:
                 case "SparkListenerTaskStart":
                     self._busy[str(_object(event, "Task Info")["Executor ID"])] += 1
                     at, due = event["Task Info"]["Launch Time"], self._changed + 1000 * SAMPLE_SECONDS
-                    yield from self._long(at / 1000)
+                    if at >= 1000 * self._due:
+                        yield from self._long(at / 1000)
                     if work := self._work(event["Stage ID"]):
                         work.tasks += 1
                     if self._active and event["Stage ID"] not in self._batches and at >= due:
@@ -172,7 +173,8 @@ class Log:
                     executor = str(info["Executor ID"])
                     if self._busy[executor] > 0:  # its begin may not be in the log
                         self._busy[executor] -= 1
-                    yield from self._long(info["Finish Time"] / 1000)
+                    if info["Finish Time"] >= 1000 * self._due:
+                        yield from self._long(info["Finish Time"] / 1000)
                     if work := self._work(event["Stage ID"]):
                         work.tasks -= info["Failed"]
                         work.tasks_done += not info["Failed"]
