@@ -24,11 +24,7 @@ def server(answer, *details, **headers):
 
 
 def send(handler, body=b"[1]", status=200, **headers):
-    handler.send_response(status)
-    for name, value in {"Content-Length": len(body), **headers}.items():
-        handler.send_header(name, str(value))
-    handler.end_headers()
-    handler.wfile.write(body)
+    handler.reply(status, body, {name: str(value) for name, value in headers.items()})
 
 
 def test_a_proxy_of_the_environment_is_not_asked(monkeypatch):

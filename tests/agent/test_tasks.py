@@ -70,10 +70,7 @@ class FakeSpark:
 
         class Handler(Quiet):
             def do_GET(self):
-                status, body = fake.answer(self.path)
-                self.send_response(status)
-                self.end_headers()
-                self.wfile.write(body)
+                self.reply(*fake.answer(self.path))
 
         self.server = Background(Handler)
         self.rest = SparkRest(f"{self.server.url}/", "app-1")

@@ -131,13 +131,8 @@ def handler(mute="", freshness="", served=CRASH):
     class Handler(Quiet):
         def do_GET(self):
             known = self.path == "/recording"
-            self.send_response(200 if known else 404)
-            for name, value in ((MUTE_HEADER, mute), (FRESHNESS_HEADER, freshness)):
-                if value:
-                    self.send_header(name, value)
-            self.end_headers()
-            if known:
-                self.wfile.write(Path(served).read_bytes())
+            given = {name: value for name, value in ((MUTE_HEADER, mute), (FRESHNESS_HEADER, freshness)) if value}
+            self.reply(200 if known else 404, Path(served).read_bytes() if known else b"", given)
 
     return Handler
 

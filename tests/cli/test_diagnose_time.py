@@ -168,9 +168,7 @@ def exporter():
         def do_GET(self):
             server.asked.append(self.path)
             count = min(len(lines), 8 * len(server.asked))
-            self.send_response(503 if server.away else 200)
-            self.end_headers()
-            self.wfile.write(b"".join(lines[:count]))
+            self.reply(503 if server.away else 200, b"".join(lines[:count]))
 
     with serving(Handler) as server:
         server.asked, server.away = [], False

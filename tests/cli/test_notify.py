@@ -88,9 +88,7 @@ class Holding(Quiet):
         self.rfile.read(int(self.headers["Content-Length"]))
         self.server.came.release()
         self.server.go_on.wait(60)
-        self.send_response(200)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
+        self.reply()
 
 
 def test_a_delivery_under_way_is_finished_and_noted_before_the_service_ends(tmp_path):

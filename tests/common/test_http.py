@@ -61,10 +61,7 @@ def test_no_redirect_is_followed_and_no_other_address_gets_the_credentials(tmp_p
     class Elsewhere(Quiet):
         def do_GET(self):
             asked.append(self.headers["Authorization"])
-            self.send_response(status)
-            self.send_header("Location", f"http://127.0.0.1:{other.server_port}/")
-            self.send_header("Content-Length", "0")
-            self.end_headers()
+            self.reply(status, headers={"Location": f"http://127.0.0.1:{other.server_port}/"})
 
     with (
         serving(Elsewhere) as server,

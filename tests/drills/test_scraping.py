@@ -15,9 +15,7 @@ class Driver(Quiet):
 
     def do_GET(self):
         found = {"/metrics": b"ledgerops_up 1\n", "/metrics/prometheus/": b"metrics_spark_x 2\n"}.get(self.path)
-        self.send_response(404 if found is None else 200)
-        self.end_headers()
-        self.wfile.write(found or b"")
+        self.reply(404 if found is None else 200, found or b"")
 
 
 @pytest.fixture

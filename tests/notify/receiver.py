@@ -25,23 +25,17 @@ class Receiver:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 if receiver.refused < receiver.refuse:
                     receiver.refused += 1
-                    self.send_response(503)
+                    self.reply(503)
                 else:
                     receiver.got.append(json.loads(body))
                     receiver.got_authorization.append(self.headers.get("Authorization", ""))
-                    self.send_response(200)
-                self.send_header("Content-Length", "0")
-                self.end_headers()
+                    self.reply()
 
             def do_GET(self):
                 receiver.asked.append(self.path)
                 receiver.authorization.append(self.headers.get("Authorization", ""))
                 page = receiver.pages.get(self.path.split("?")[0])
-                body = json.dumps(page).encode()
-                self.send_response(200 if page is not None else 404)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
+                self.reply(200 if page is not None else 404, json.dumps(page).encode())
 
         self._server = Background(Handler, host)
         self.url = self._server.url

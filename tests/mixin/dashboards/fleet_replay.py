@@ -28,10 +28,7 @@ class Driver:
         class Handler(Quiet):
             def do_GET(self) -> None:
                 body = driver.page(time.time()).encode()
-                self.send_response(200 if body else 503)
-                self.send_header("Content-Type", "text/plain; version=0.0.4")
-                self.end_headers()
-                self.wfile.write(body)
+                self.reply(200 if body else 503, body, {"Content-Type": "text/plain; version=0.0.4"})
 
         self._server = Background(Handler)
         self.address = self._server.address
