@@ -5,6 +5,7 @@ A finding that ends and soon begins again is one period: a problem that comes an
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import NamedTuple
 
 from ledgerops.diagnosis.rules import BY_SLUG
@@ -96,6 +97,15 @@ class FindingHistory:
                 period.with_run = end is not None
                 period.until = verdict.at if end is None else max(period.began, min(end, verdict.at))
         self._open = held
+
+    @property
+    def unrecorded_ends(self) -> Sequence[float]:
+        """When runs began although nothing was recorded of how the one before ended, as of a driver that is killed."""
+        return [
+            run.at
+            for before, run in pairwise(self.runs)
+            if before.at < run.at and not any(before.at <= at <= run.at for at, _ in self.ends)
+        ]
 
     def _begin(self, finding: Finding, at: float) -> FindingPeriod:
         for earlier in reversed(self.periods):

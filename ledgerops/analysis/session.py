@@ -174,6 +174,8 @@ class Investigation:
             for query in found["queries"]:
                 query["muted"] = [finding_document(each) for each in self._muted.get(query["query"], {}).values()]
                 query["end_recorded"] = queries[query["query"]].history.ended is not None
+                lost = self.findings[query["query"]].unrecorded_ends if query["query"] in self.findings else ()
+                query["unrecorded_ends"] = [format_instant(at) for at in lost]
         if self.with_timeline:
             found["timeline"] = timeline(self.findings, max(0.0, since), self.query)
         return found

@@ -4,7 +4,6 @@ An incident is a time with findings at warning or above; findings less than MAX_
 Each event has its time in UTC, and the seconds since the beginning of the incident that it belongs to.
 """
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -84,10 +83,9 @@ def _events_of(history: FindingHistory) -> Iterator[Event]:
 def _run_events(history: FindingHistory) -> Iterator[Event]:
     """Starts and ends of runs."""
     name = history.query
-    for place, run in enumerate(history.runs):
-        before = history.runs[place - 1].at if place else math.inf
-        if before < run.at and not any(before <= at <= run.at for at, _ in history.ends):
-            yield Event(run.at, name, "fail", "nothing was recorded of how the run before ended")
+    for at in history.unrecorded_ends:
+        yield Event(at, name, "fail", "nothing was recorded of how the run before ended")
+    for run in history.runs:
         what: tuple[What, str] = ("restart", f"restarted, run {run.number}") if run.number > 1 else ("start", "started")
         yield Event(run.at, name, *what)
     for at, reason in history.ends:

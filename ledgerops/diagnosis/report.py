@@ -189,13 +189,21 @@ def _broken(line: Line, columns: int) -> Iterator[Line]:
 def _head(query: Mapping[str, Any], causes: Sequence[Mapping[str, Any]]) -> Line:
     status = str(query["status"])
     style = "healthy" if not causes and status in PLAIN else causes[0]["severity"] if causes else "warning"
+    ends = [("; the end of its run was not recorded", "faint")] if query.get("end_recorded") is False else []
+    if starts := query.get("unrecorded_ends"):
+        ends.append((f"; nothing was recorded of how {_runs_before(starts)} ended", "warning"))
     return [
         (f"{clean(query['query']):<24} ", "strong"),
         (f"{status.replace('_', ' '):<15}", style),
         (f" health {query['health']:>3}  ", "faint"),
         (figures_of(query), "faint"),
-        *([("; the end of its run was not recorded", "faint")] if query.get("end_recorded") is False else []),
+        *ends,
     ]
+
+
+def _runs_before(starts: Sequence[str]) -> str:
+    last = format.instant(starts[-1])
+    return f"the run before {last}" if len(starts) == 1 else f"{len(starts)} runs, the last before {last},"
 
 
 def _is_untimed(query: Mapping[str, Any]) -> bool:

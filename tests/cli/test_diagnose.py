@@ -83,6 +83,27 @@ def test_a_run_whose_end_nobody_recorded_is_said_to_be_as_of_the_end_of_the_sour
 
 
 @pytest.mark.parametrize(
+    ("again", "said"),
+    [
+        pytest.param(["12:40:00"], "the run before 2026-11-21 12:40:00 UTC", id="once"),
+        pytest.param(["12:40:00", "12:45:00"], "2 runs, the last before 2026-11-21 12:45:00 UTC,", id="twice"),
+    ],
+)
+def test_a_driver_that_was_killed_and_started_again_is_told_beside_the_query(tmp_path, diagnose, again, said):
+    lines = [orjson.loads(each) for each in Path(OUTAGE).read_text().splitlines() if '"terminated"' not in each]
+    [begun] = [each for each in lines if each["kind"] == "started"]
+    for number, clock in enumerate(again):
+        at = f"2026-11-21T{clock}.000Z"
+        lines.append({**begun, "at": at, "data": {**begun["data"], "runId": f"again-{number}", "timestamp": at}})
+    (tmp_path / "recording.jsonl").write_bytes(b"".join(orjson.dumps(each) + b"\n" for each in lines))
+
+    told = diagnose("--from", tmp_path / "recording.jsonl")
+
+    assert f"; nothing was recorded of how {said} ended" in told.out
+    assert "of how" not in diagnose("--from", OUTAGE).out
+
+
+@pytest.mark.parametrize(
     ("place", "at", "absent"),
     [
         pytest.param(CRASH, "2026-11-21T07:02:00Z", "critical", id="before it"),
