@@ -29,7 +29,7 @@ def stack(tmp_path_factory):
     """A run of three jobs that has been scraped for a while; the run goes on."""
     folder = tmp_path_factory.mktemp("stack")
     port = free_port()
-    options = ("--port", str(port), "--trigger", "2", "--no-view", "--out", "runs")
+    options = ("--port", str(port), "--trigger", "5", "--no-view", "--out", "runs")
     command = [sys.executable, "-m", "ledgerops", "run", *JOBS, *options]
     environ = {**os.environ, "PYSPARK_PYTHON": sys.executable}
     run = Process("ledgerops run", command, folder / "out", cwd=folder, env=environ)
@@ -55,7 +55,7 @@ def test_the_rules_are_loaded_and_evaluated_without_an_error(stack):
 
 def test_a_healthy_run_pages_nobody(stack):
     prometheus, _ = stack
-    # while a busy machine has not got the time for a batch each two seconds, an alert may rightly say so
+    # while a busy machine has not got the time for a batch each five seconds, an alert may rightly say so
     until(lambda: prometheus.firing() == {"LedgerWatchdog"}, 240, "the watchdog alone")
 
 
