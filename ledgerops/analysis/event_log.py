@@ -9,8 +9,8 @@ one and are summed up here, by batch and stage, as `agent.tasks` does live; so a
 import math
 import re
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -74,8 +74,8 @@ class Work:
     since: float  # when its first job began
     due: float  # when it is reported as running; infinity once it has ended
     jobs: int = 0
-    tasks: int = 0  # that began, without those that failed
-    tasks_done: int = 0
+    done: int = 0  # tasks that ended well
+    running: Counter[int] = field(default_factory=Counter)  # tasks, by stage
 
 
 class Log:
@@ -162,10 +162,9 @@ class Log:
                 case "SparkListenerTaskStart":
                     self._busy[str(_object(event, "Task Info")["Executor ID"])] += 1
                     at, due = event["Task Info"]["Launch Time"], self._changed + 1000 * SAMPLE_SECONDS
-                    if at >= 1000 * self._due:
-                        yield from self._long(at / 1000)
+                    yield from self._long(at / 1000)
                     if work := self._work(event["Stage ID"]):
-                        work.tasks += 1
+                        work.running[event["Stage ID"]] += 1
                     if self._active and event["Stage ID"] not in self._batches and at >= due:
                         yield from self._host(max(at, 1000 * self._now))
                 case "SparkListenerTaskEnd":
@@ -173,12 +172,11 @@ class Log:
                     executor = str(info["Executor ID"])
                     if self._busy[executor] > 0:  # its begin may not be in the log
                         self._busy[executor] -= 1
-                    if info["Finish Time"] >= 1000 * self._due:
-                        yield from self._long(info["Finish Time"] / 1000)
-                    if work := self._work(event["Stage ID"]):
-                        work.tasks -= info["Failed"]
-                        work.tasks_done += not info["Failed"]
+                    yield from self._long(info["Finish Time"] / 1000)
                     key = int(event["Stage ID"]), int(event["Stage Attempt ID"])
+                    if work := self._work(key[0]):
+                        work.running[key[0]] -= work.running[key[0]] > 0  # its begin may not be in the log
+                        work.done += not info["Failed"]
                     if key[0] in self._batches:
                         self._tasks.setdefault(key, StageTasks()).add(event)
                 case "SparkListenerStageCompleted":
@@ -272,20 +270,23 @@ class Log:
         work = self._begun.get(run_id)
         return work if work is not None and work.batch_id == batch else None
 
-    def _long(self, now: float) -> Iterator[Observation]:
+    def _long(self, now: float) -> Sequence[Observation]:
         """The batches that have run for long before this instant, as they were when they were due."""
+        found: list[Observation] = []
         if now < self._due:
-            return
+            return found
         for run_id, work in self._begun.items():
             if work.due <= now:
-                yield from self._report(run_id, work, work.due)
+                found += self._report(run_id, work, work.due)
                 work.due = now + AGAIN_SECONDS - (now - work.since) % AGAIN_SECONDS
         self._due = min((work.due for work in self._begun.values()), default=math.inf)
+        return found
 
     def _report(self, run_id: str, work: Work, at: float) -> Iterator[Observation]:
         if run_id in self._names:
-            data = {"run_id": run_id, "since": work.since, "message": "", "jobs": work.jobs, "tasks": work.tasks}
-            data |= {"tasks_done": work.tasks_done, "tasks_running": work.tasks - work.tasks_done}
+            running = work.running.total()
+            data = {"run_id": run_id, "since": work.since, "message": "", "jobs": work.jobs}
+            data |= {"tasks": work.done + running, "tasks_done": work.done, "tasks_running": running}
             yield self._seen("batch_running", at, run_id, data)
 
     def _job(self, event: Mapping[str, Any]) -> None:
@@ -309,6 +310,8 @@ class Log:
             self._now = max(self._now, info["Completion Time"] / 1000)
         if batch is None or info.get("Failure Reason"):
             return  # a stage that failed may be run again
+        if work := self._work(key[0]):
+            work.running.pop(key[0], None)  # of a second copy of a task the end comes later
         del self._batches[key[0]]
         summary = tasks.summary(info) if tasks is not None else None
         if tasks is not None and summary is not None:

@@ -446,6 +446,34 @@ def test_a_batch_that_takes_long_is_reported_while_it_runs_with_its_tasks_so_far
     assert {each.data["since"] for each in found} == {1_700_000_005.0}
 
 
+TASK = {"Executor ID": "driver", "Launch Time": 1_700_000_006_000, "Failed": False}
+ENDED = {**TASK, "Finish Time": 1_700_000_007_000}
+STAGE = {"Stage ID": 0, "Stage Attempt ID": 0, "Completion Time": 1_700_000_008_000}
+
+
+@pytest.mark.parametrize(
+    ("events", "counts"),
+    [
+        pytest.param([("TaskStart", {"Task Info": TASK})], (1, 0, 1), id="a task runs"),
+        pytest.param([("TaskEnd", {"Task Info": ENDED})], (1, 1, 0), id="the log lacks its begin"),
+        pytest.param(
+            [("TaskStart", {"Task Info": TASK}), ("TaskEnd", {"Task Info": {**ENDED, "Failed": True}})], (0, 0, 0),
+            id="it failed",
+        ),
+        pytest.param(
+            [*[("TaskStart", {"Task Info": TASK})] * 2, ("TaskEnd", {"Task Info": ENDED}),
+             ("StageCompleted", {"Stage Info": STAGE})], (1, 1, 0), id="its second copy outlives the stage",
+        ),
+    ],
+)  # fmt: skip
+def test_the_tasks_of_a_running_batch_are_those_that_run_and_those_that_are_done(tmp_path, events, counts):
+    begin, *rest = at_work(ended=16)
+    tasks = [{"Event": f"SparkListener{name}", "Stage ID": 0, "Stage Attempt ID": 0, **event} for name, event in events]
+    first, _ = seen(written(tmp_path, [START, BEGUN, begin, *tasks, *rest]), "batch_running")
+
+    assert tuple(first.data[name] for name in ("tasks", "tasks_done", "tasks_running")) == counts
+
+
 @pytest.mark.parametrize(
     ("tasks", "causes"),
     [

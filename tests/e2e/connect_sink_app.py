@@ -1,8 +1,8 @@
-"""Run as a program: a Spark Connect client with three queries, two of them with a sink that obeys.
+"""Run as a program: a Spark Connect client with four queries, three of them with a sink that obeys.
 
 arguments: the server's address, that of its UI, the port of the exporter, and a folder. A file NAME in the folder is
-the fault of that query's sink: `sleep SECONDS` in each batch, or `block`. `payments` writes with foreachBatch,
-`refunds` with foreach, `orders` nowhere.
+the fault of that query's sink: `sleep SECONDS` in each batch, or `block`. `payments` and `invoices` write with
+foreachBatch, `refunds` with foreach, `orders` nowhere.
 """
 
 import sys
@@ -61,6 +61,7 @@ def main() -> None:
     makers = (
         lambda: writer("orders").format("noop"),
         lambda: writer("payments").foreachBatch(by_batch("payments")),
+        lambda: writer("invoices").foreachBatch(by_batch("invoices")),
         lambda: writer("refunds").foreach(ByRow()),
     )
     for make in makers:

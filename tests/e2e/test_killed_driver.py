@@ -34,22 +34,23 @@ start(case.job, case.inputs(), sink=sink, checkpoint=case.checkpoint, trigger_se
 IDS = [[f"t{file:02}-{row:02}" for row in range(50)] for file in range(30)]
 
 
-def kill(case, newest, url="", jars=()):
-    """Thirty files for the job, and a driver that is killed in mid-run; `newest` is the last batch that was written."""
+def kill_twice(case, newest, url="", jars=()):
+    """Thirty files for the job, and drivers that are killed in mid-run; `newest` is the last batch that was written."""
     case.add(*([transaction(i, "10:00", f"C{int(i[-2:]) % 10}") for i in batch] for batch in IDS))
     command = [sys.executable, "-c", DRIVER, case.job.name, case.folder, url, ",".join(map(str, jars))]
     environ = {**os.environ, "PYSPARK_PYTHON": sys.executable}
-    driver = Process("the driver", command, case.folder / "driver.log", cwd=ROOT, env=environ)
-    try:
-        driver.wait_until(lambda: (newest() or 0) >= 5, 240)
-    finally:
-        driver.kill()  # the JVM and the Python workers too
+    for batch in (3, 8):
+        driver = Process("the driver", command, case.folder / "driver.log", cwd=ROOT, env=environ)
+        try:
+            driver.wait_until(lambda least=batch: (newest() or 0) >= least, 150)
+        finally:
+            driver.kill()  # the JVM and the Python workers too
 
 
-def test_every_transaction_is_in_a_file_once_though_the_driver_is_killed(feed):
+def test_every_transaction_is_in_a_file_once_though_the_driver_is_killed_twice(feed):
     case = feed(enriched_transactions.JOB)
     case.add([customer(f"C{n}") for n in range(5)], name="customers")
-    kill(case, lambda: last_batch(case.output))
+    kill_twice(case, lambda: last_batch(case.output))
     assert last_batch(case.output) < 29, "the input was worked off before the kill"
     case.run()
     case.work([customer(f"C{n}") for n in range(5, 10)], name="customers")
@@ -59,7 +60,7 @@ def test_every_transaction_is_in_a_file_once_though_the_driver_is_killed(feed):
     assert {row for row in case.rows("customer_id < 'C5' AS known, enriched") if row[0]} == {(True, True)}
 
 
-def test_every_row_is_in_postgres_once_though_the_driver_is_killed(feed, postgres, server_jars):
+def test_every_row_is_in_postgres_once_though_the_driver_is_killed_twice(feed, postgres, server_jars):
     with psycopg.connect(postgres.url, autocommit=True) as connection:
         connection.execute("CREATE SCHEMA killed")
     url = f"{postgres.url}?options=-csearch_path%3Dkilled"
@@ -75,7 +76,7 @@ def test_every_row_is_in_postgres_once_though_the_driver_is_killed(feed, postgre
             return None
 
     case = feed(split_transactions.JOB)
-    kill(case, newest, url, server_jars)
+    kill_twice(case, newest, url, server_jars)
 
     progress = case.run(sink=PostgresSink(url))
 
