@@ -11,6 +11,7 @@ import re
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +88,7 @@ class Log:
         self._batches: dict[int, tuple[str, int]] = {}  # stage id -> run id, batch id
         self._active: dict[str, str] = {}  # run id -> query id, of runs whose end was not reported
         self._begun: dict[str, Work] = {}  # by run id
-        self._due = math.inf  # when the first of them is reported
+        self._due: list[tuple[float, str]] = []  # a heap of when each of these may be due, and its run id
         self._tasks: dict[tuple[int, int], StageTasks] = {}  # by stage id and attempt
         self._stages: dict[tuple[str, int], list[StageSummary]] = {}
         self._python: dict[tuple[str, int], float] = {}
@@ -261,8 +262,8 @@ class Log:
 
     def _unfinished(self, run_id: str) -> Iterator[Observation]:
         work = self._begun.pop(run_id, None)
-        if work is not None and work.due < math.inf:
-            yield from self._report(run_id, work, self._now)
+        if work is not None and work.due < math.inf and run_id in self._names:
+            yield self._report(run_id, work, self._now)
 
     def _work(self, stage_id: int) -> Work | None:
         """The newest batch of a run, if the stage is one of its."""
@@ -272,22 +273,23 @@ class Log:
 
     def _long(self, now: float) -> Sequence[Observation]:
         """The batches that have run for long before this instant, as they were when they were due."""
+        late = []
+        while self._due and self._due[0][0] <= now:
+            late.append(heappop(self._due))
         found: list[Observation] = []
-        if now < self._due:
-            return found
-        for run_id, work in self._begun.items():
-            if work.due <= now:
-                found += self._report(run_id, work, work.due)
+        for due, run_id in late:
+            work = self._begun.get(run_id)
+            if work is not None and work.due == due and run_id in self._names:  # else it has ended, or is no query
+                found.append(self._report(run_id, work, due))
                 work.due = now + AGAIN_SECONDS - (now - work.since) % AGAIN_SECONDS
-        self._due = min((work.due for work in self._begun.values()), default=math.inf)
+                heappush(self._due, (work.due, run_id))
         return found
 
-    def _report(self, run_id: str, work: Work, at: float) -> Iterator[Observation]:
-        if run_id in self._names:
-            running = work.running.total()
-            data = {"run_id": run_id, "since": work.since, "message": "", "jobs": work.jobs}
-            data |= {"tasks": work.done + running, "tasks_done": work.done, "tasks_running": running}
-            yield self._seen("batch_running", at, run_id, data)
+    def _report(self, run_id: str, work: Work, at: float) -> Observation:
+        running = work.running.total()
+        data = {"run_id": run_id, "since": work.since, "message": "", "jobs": work.jobs}
+        data |= {"tasks": work.done + running, "tasks_done": work.done, "tasks_running": running}
+        return self._seen("batch_running", at, run_id, data)
 
     def _job(self, event: Mapping[str, Any]) -> None:
         settings = _object(event, "Properties")
@@ -297,7 +299,7 @@ class Log:
             if work is None or work.batch_id < int(batch):
                 self._now = max(self._now, event.get("Submission Time", 0) / 1000)
                 work = self._begun[run_id] = Work(int(batch), self._now, self._now + LONG_SECONDS)
-                self._due = min(self._due, work.due)
+                heappush(self._due, (work.due, run_id))
             work.jobs += work.batch_id == int(batch)
             for stage_id in event["Stage IDs"]:
                 self._batches[int(stage_id)] = run_id, int(batch)

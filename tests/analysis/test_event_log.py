@@ -446,6 +446,15 @@ def test_a_batch_that_takes_long_is_reported_while_it_runs_with_its_tasks_so_far
     assert {each.data["since"] for each in found} == {1_700_000_005.0}
 
 
+@pytest.mark.parametrize("moment", [10**18, 1e308, -5], ids=["far", "too far to add to", "before all"])
+def test_a_task_with_an_absurd_time_neither_hides_a_batch_nor_stops_the_reading(tmp_path, moment):
+    begin, *_, end = at_work((5, 6), ended=30)
+    info = {"Executor ID": "driver", "Launch Time": moment, "Finish Time": moment, "Failed": False}
+    absurd = {"Event": "SparkListenerTaskEnd", "Stage ID": 0, "Stage Attempt ID": 0, "Task Info": info}
+
+    assert seen(written(tmp_path, [START, BEGUN, begin, absurd, end]), "batch_running")
+
+
 TASK = {"Executor ID": "driver", "Launch Time": 1_700_000_006_000, "Failed": False}
 ENDED = {**TASK, "Finish Time": 1_700_000_007_000}
 STAGE = {"Stage ID": 0, "Stage Attempt ID": 0, "Completion Time": 1_700_000_008_000}
