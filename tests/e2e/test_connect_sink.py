@@ -103,6 +103,8 @@ def test_a_sink_that_becomes_slow_is_the_cause(shop, query):
 
 @pytest.mark.parametrize("query", ["payments", "refunds"])
 def test_a_sink_that_hangs_is_the_cause(shop, query):
+    began = shop.batches()[query]  # its slow batches would be the usual, by which a long one is no hang yet
+    until(lambda: shop.batches()[query] > began + HEALTHY_BATCHES, SLOW, "a healthy past")
     shop.fault(query, "block")
     until(lambda: shop.look(query) == "query-stuck", SLOW, "a query that is stuck")
     shop.fault(query, None)

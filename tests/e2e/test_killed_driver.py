@@ -42,7 +42,7 @@ def kill_twice(case, newest, url="", jars=()):
     for batch in (3, 8):
         driver = Process("the driver", command, case.folder / "driver.log", cwd=ROOT, env=environ)
         try:
-            driver.wait_until(lambda least=batch: (newest() or 0) >= least, 150)
+            driver.wait_until(lambda least=batch: (newest() or 0) >= least, 240)
         finally:
             driver.kill()  # the JVM and the Python workers too
 

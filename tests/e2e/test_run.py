@@ -93,12 +93,6 @@ def committed(folder):
     return max((int(each.name) for each in folder.glob("commits/*") if each.name.isdigit()), default=-1)
 
 
-def jvm_of(run):
-    java = {"name": "java", "ppid": run.process.pid}
-    [found] = [each for each in psutil.process_iter([*java]) if each.info == java]
-    return found
-
-
 def test_two_jobs_run_are_served_and_end_after_the_duration(command, tmp_path):
     run = command("run", *TWO_JOBS, "--duration", "25", "--port", "0", "--out", "runs")
     url = run.url()
@@ -149,13 +143,11 @@ def test_a_run_that_is_terminated_ends_in_order_and_goes_on_where_it_ended(comma
     url = first.url()
     until(lambda: committed(checkpoint) >= 1, SLOW, "two batches")
     until(lambda: "ledgerops_batches_total" in fetch(f"{url}/metrics"), SLOW, "a batch on /metrics")
-    jvm = jvm_of(first)
     first.process.send_signal(signal.SIGTERM)
-    jvm.send_signal(signal.SIGTERM)  # a service manager terminates all processes of a service
 
     assert first.ended() == 0, first.err
     assert ": terminated\n" in first.out
-    assert "ledgerops/cli" not in first.err  # no traceback of its own; a thread of PySpark's may print one
+    assert "Traceback" not in first.err
     assert list((folder / "output" / "large_credits").glob("*.parquet"))
 
     note, done = (folder / "run.json").read_text(), committed(checkpoint)
@@ -170,27 +162,40 @@ def test_a_run_that_is_terminated_ends_in_order_and_goes_on_where_it_ended(comma
     second.process.send_signal(signal.SIGINT)
 
     assert second.ended() == 0, second.err
-    assert "Traceback" not in second.err
     assert "resuming the run that began" in second.out
     assert ": interrupted\n" in second.out
     assert (folder / "run.json").read_text() == note
 
 
-def test_a_run_whose_jvm_is_killed_says_so_and_goes_on_where_it_ended(command, tmp_path):
-    checkpoint = tmp_path / "runs" / "default" / "checkpoints" / "large_credits"
-    first = command(*STEADY)
-    first.url()
-    until(lambda: committed(checkpoint) >= 1, SLOW, "two batches")
-    jvm_of(first).kill()
+# one run after the other: each goes on where the one before it ended
+WAYS = (
+    ("only the JVM is killed", signal.SIGKILL, False, "Spark has ended"),
+    ("only the JVM is terminated", signal.SIGTERM, False, "Spark has ended"),
+    ("terminated with its JVM", signal.SIGTERM, True, "terminated"),
+)
 
-    assert first.ended() == 1, first.err
-    assert ": Spark has ended\n" in first.out
-    assert "ledgerops/cli" not in first.err  # no traceback of its own; a thread of PySpark's may print one
-    assert re.findall("failed: (.*):", first.err) == ["Spark: its JVM has ended"]
+
+def test_a_run_whose_jvm_ends_says_so_and_goes_on_where_it_ended(command, tmp_path):
+    checkpoint = tmp_path / "runs" / "default" / "checkpoints" / "large_credits"
+    for way, number, both, reason in WAYS:
+        before = committed(checkpoint)
+        run = command(*STEADY)
+        run.url()
+        until(lambda least=before + 1: committed(checkpoint) >= least, SLOW, f"a batch: {way}")
+        java = {"name": "java", "ppid": run.process.pid}
+        [jvm] = [each for each in psutil.process_iter([*java]) if each.info == java]
+        if both:
+            run.process.send_signal(number)
+        jvm.send_signal(number)
+
+        assert run.ended() == (0 if both else 1), (way, run.err)
+        assert f": {reason}\n" in run.out, way
+        assert "ledgerops/cli" not in run.err, way  # no traceback of its own; a thread of PySpark's may print one
+        assert re.findall("failed: (.*):", run.err) == ([] if both else ["Spark: its JVM has ended"]), way
 
     done = committed(checkpoint)
-    second = command(*STEADY)
-    second.url()
+    last = command(*STEADY)
+    last.url()
     until(lambda: committed(checkpoint) > done, SLOW, "a batch after the restart")
 
 

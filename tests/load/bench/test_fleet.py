@@ -10,22 +10,22 @@ from load.bench.fleet_table import Watched, lines_of
 from load.bench.lines import NO, YES, table
 from tests.programs import needed
 
-QUICK = Site(scrape_seconds=3.0, evaluation_seconds=1.0, time_scale=1 / 60)
+QUICK = Site(scrape_seconds=5.0, evaluation_seconds=1.0, time_scale=1 / 60)
 
 
 def test_all_drivers_are_scraped_the_rules_evaluated_and_those_that_go_are_reported():
     needed("prometheus")
     said = []
-    series, scrape, memory, well, gone, start = fleet(said.append, 4, 2, 2, (3.0, 3.0), QUICK)
+    series, scrape, memory, well, gone, start = fleet(said.append, 4, 2, 2, (5.0, 5.0), QUICK)
 
     each, total = (int(found.replace(",", "")) for found in re.findall(r"([\d,]+) in", series.figure))
     assert total >= 4 * each > 4 * 100
-    assert re.match(r"[1-4] of 4 answered; \d+ samples a second; ", scrape.figure)  # in time: up to the machine, too
+    assert scrape.figure.startswith("4 of 4 answered; ")
     assert "GB resident" in memory.figure
     assert "ledgerops-symptoms" in well.figure and "slowest rules: " in well.figure
     assert gone.what.startswith("the same with 2 drivers gone, ")  # how many alerts fire by then is up to the machine
     assert start.what == "the same from Prometheus' start until each driver was scraped 4 times"
-    assert float(start.figure.split(" s; ")[0]) >= 9  # four scrapes are nine seconds apart
+    assert float(start.figure.split(" s; ")[0]) >= 15  # four scrapes are fifteen seconds apart
 
 
 START = Watched(
