@@ -107,12 +107,9 @@ class Log:
         self._removed: deque[RemovedExecutor] = deque(maxlen=MAX_REMOVED_EXECUTORS)
 
     def read(self, path: Path) -> Iterator[Observation]:
-        """The observations in one file of the log. Raises UserError that names file and line."""
+        """The observations in one file of the log. Raises UserError where it does not begin as one."""
         check_codec(path)
-        bad = None
         for number, line in numbered_lines(path, NAME.match):
-            if bad is not None:
-                raise UserError(f"cannot read {path}:{bad}: not a line of an event log")
             name = NAME.match(line)
             if name is not None and name[1].decode() not in WANTED:
                 continue
@@ -122,7 +119,10 @@ class Log:
             try:
                 event = orjson.loads(line)
             except ValueError:
-                bad = number  # the last line of a log that is still written may be torn
+                if number == 1:
+                    raise UserError(f"cannot read {path}:1: not a line of an event log") from None
+                if line.endswith(b"\n"):  # else torn: it is still written
+                    yield unread(self._now)
                 continue
             if isinstance(event, dict) and isinstance(event.get("Event"), str):
                 yield from self._take(event["Event"].rpartition(".")[2], event)

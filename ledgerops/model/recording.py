@@ -24,6 +24,7 @@ SEGMENT = re.compile(r"recording-(\d{6,})\.jsonl(?:\.zst)?")
 BEGIN = re.compile(rb'\s*\{\s*"')  # of a line
 PLAIN, PACKED = ".jsonl", ".jsonl.zst"
 SEGMENT_BYTES = 16 * 1024 * 1024  # about three hours of one query at a batch every 2 s
+MAX_BAD_LINES = 10  # at the beginning of what may still be a recording: one that was cut with `tail -c` has one
 MAX_DIGITS = 20  # of a whole number, with its sign
 TOTAL_BYTES = 256 * 1024 * 1024
 MIN_SEGMENTS = 4  # of a recording: the oldest goes as a whole
@@ -88,7 +89,7 @@ def _encodable(value: Any) -> Any:
 
 def read(path: Path | str) -> Iterator[Observation]:
     """All observations of a recording file, or of a folder of segments in order. A torn last line (the writer was
-    killed) is passed over; a bad line elsewhere is a UserError that names it."""
+    killed) is passed over, a damaged one elsewhere told as unread. Raises UserError for what is no recording."""
     path = Path(path)
     if path.is_dir():
         segments = _segments(path) or sorted(each for each in path.iterdir() if each.name.endswith((PLAIN, PACKED)))
@@ -123,22 +124,30 @@ def _read_file(path: Path) -> Iterator[Observation]:
 
 
 def _decoded(lines: Iterable[tuple[int, bytes]], name: str) -> Iterator[Observation]:
-    """Observations from numbered lines. Raises UserError for a bad line, unless it is the last after good ones."""
-    bad: tuple[int, str] | None = None
-    last, at = 0, 0.0
-    for last, line in lines:
-        if bad is not None:
-            break
+    """Observations from numbered lines; one that is damaged, among good ones, is told as unread. Raises UserError that
+    names the first where the file begins with MAX_BAD_LINES of them, or has no other."""
+    first: tuple[int, str] | None = None  # bad line, and why
+    bad, at = 0, None
+    for number, line in lines:
         try:
-            seen = unread(at) if isinstance(line, Head) else decode(line)
-            at = seen.at
-            yield seen
+            seen = unread(at or 0.0) if isinstance(line, Head) else decode(line)
         except ValueError as error:
-            if line.endswith(b"\n"):
-                bad = (last, str(error) if "no " in str(error) or "unknown" in str(error) else "not JSON")
-    if bad is not None and (last > bad[0] or bad[0] == 1):
+            if not line.endswith(b"\n"):
+                break  # torn: its writer was killed, or writes it now
+            reason = str(error) if "no " in str(error) or "unknown" in str(error) else "not JSON"
+            first, bad = first or (number, reason), bad + 1
+            if at is None and bad == MAX_BAD_LINES:
+                break
+            continue
+        at = seen.at
+        yield from [unread(at)] * bad
+        bad = 0
+        yield seen
+    if at is not None:
+        yield from [unread(at)] * bad
+    elif first is not None:
         raise UserError(
-            f"cannot read {name}:{bad[0]}: not a recording line ({bad[1]}); is it a recording or a Spark event log?"
+            f"cannot read {name}:{first[0]}: not a recording line ({first[1]}); is it a recording or a Spark event log?"
         )
 
 

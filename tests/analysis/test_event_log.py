@@ -314,28 +314,31 @@ def test_the_newest_compacted_part_stands_for_those_before_it(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "bad"),
     [
-        (b'{"Event":"SparkListenerTaskEnd"}', True),
-        (b'{"Event":"SparkListenerJobStart","Job ID":1,"Stage IDs":"x","Properties":[]}', True),
-        (b'{"Event":"SomethingNew","x":1}', True),
-        (b'{"Event":"org.apache.spark.sql.streaming.StreamingQueryListener$QueryProgressEvent"}', True),
-        (b"[]", True),
-        (b'{"Event": broken', False),
+        (b'{"Event":"SparkListenerTaskEnd"}', 0),
+        (b'{"Event":"SparkListenerJobStart","Job ID":1,"Stage IDs":"x","Properties":[]}', 0),
+        (b'{"Event":"SomethingNew","x":1}', 0),
+        (b'{"Event":"org.apache.spark.sql.streaming.StreamingQueryListener$QueryProgressEvent"}', 0),
+        (b"[]", 0),
+        (b'{"Event": broken', 1),
     ],
     ids=["no task", "wrong types", "an unknown event", "no progress", "no object", "no JSON"],
 )
-def test_an_odd_event_is_passed_over_and_broken_json_is_named(tmp_path, line, said):
-    path = tmp_path / "local-5"
-    path.write_bytes(line + b"\n" + PLAIN.read_bytes())
+def test_an_odd_line_loses_no_other(tmp_path, line, bad):
+    path, lines = tmp_path / "local-5", PLAIN.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:9], line + b"\n", *lines[9:]]))
 
-    if said:
-        assert list(replay(event_log.read(path)).registry.queries) == list(
-            replay(event_log.read(PLAIN)).registry.queries
-        )
-    else:
-        with pytest.raises(UserError, match=r"local-5:1: not a line of an event log"):
-            list(event_log.read(path))
+    found = replay(event_log.read(path))
+    assert found.bad == bad
+    assert list(found.registry.queries) == list(replay(event_log.read(PLAIN)).registry.queries)
+
+
+def test_a_file_that_begins_otherwise_is_no_event_log(tmp_path):
+    path = tmp_path / "local-5"
+    path.write_bytes(b'{"Event": broken\n' + PLAIN.read_bytes())
+    with pytest.raises(UserError, match=r"local-5:1: not a line of an event log"):
+        list(event_log.read(path))
 
 
 def test_what_cannot_be_read_is_said(tmp_path):

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from ledgerops.errors import UserError
 from ledgerops.model.recording import Recorder, decode, encode, load_json, read
+from ledgerops.model.records import unread
 from ledgerops.runtime.replay import replay
 from tests.build import T0, spark_json
 
@@ -55,20 +56,36 @@ def test_each_writer_begins_a_segment_so_a_torn_line_stays_the_last_of_its_file(
     assert [each.data["batchId"] for each in read(tmp_path)] == [0, 1, 0, 1]
 
 
-NO_TIME = "not a recording line (no time in at); is it a recording or a Spark event log?"
+@pytest.mark.parametrize(
+    ("text", "bad"),
+    [
+        pytest.param(_line(0) + b'{"kind": "progress"}\n' + _line(1), 1, id="one in the middle"),
+        pytest.param(b'ta":{"batchId":7}}\n' + _line(0) + _line(1), 1, id="the first, of a file cut by bytes"),
+        pytest.param(_line(0) + _line(1) + b"hello\n" * 20, 20, id="all after some"),
+        pytest.param(_line(0) + _line(1) + b'{"at": "2027', 0, id="a torn last one"),
+        pytest.param(_line(0) + b"\n\n" + _line(1), 0, id="blank ones"),
+    ],
+)
+def test_a_damaged_line_is_counted_and_loses_no_other(tmp_path, text, bad):
+    path = tmp_path / "cut.jsonl"
+    path.write_bytes(text)
+    seen = list(read(path))
+    assert [each.data["batchId"] for each in seen if each.kind == "progress"] == [0, 1]
+    assert sum(each.data == unread(T0).data for each in seen) == bad
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        pytest.param(_line(0) + b'{"kind": "progress"}\n' + _line(1), f":2: {NO_TIME}", id="a bad line in the middle"),
-        pytest.param(b"hello\n", ":1: not a recording line (not JSON)", id="no recording at all"),
+        pytest.param(b"hello\n", ":1: not a recording line (not JSON)", id="no JSON"),
+        pytest.param(b"\n{}\nhello\n", ":2: not a recording line (no kind)", id="no record"),
+        pytest.param(b"hello\n" * 10 + _line(0), ":1: not a recording line (not JSON)", id="one far below"),
     ],
 )
-def test_the_first_bad_line_is_named(tmp_path, text, message):
-    path = tmp_path / "cut.jsonl"
+def test_what_is_no_recording_is_refused_by_its_first_line(tmp_path, text, message):
+    path = tmp_path / "other.jsonl"
     path.write_bytes(text)
-    with pytest.raises(UserError, match=re.escape(f"cannot read {path}{message}")):
+    with pytest.raises(UserError, match=re.escape(f"cannot read {path}{message}; is it a recording")):
         list(read(path))
 
 
