@@ -155,11 +155,10 @@ def load(file: Path | str | None = None, environ: Mapping[str, str] | None = Non
     override of None counts as not given.
     """
     environ = os.environ if environ is None else environ
-    named = file if file is not None else environ.get("LEDGEROPS_CONFIG") or None
-    path = Path(named or FILE)
+    path = Path(file) if file is not None else settings_file(environ)
     known: dict[str, Field[Any]] = {each.name: each for each in fields(Config)}
     values: dict[str, object] = {}
-    if named is not None or path.is_file():
+    if path is not None:
         for key, value in read_toml(path).items():
             if key == SITE and isinstance(value, dict):
                 continue
@@ -169,6 +168,12 @@ def load(file: Path | str | None = None, environ: Mapping[str, str] | None = Non
         if given is not None or key not in known:
             values[key] = typed(Config, key, given, "arguments")
     return _checked(Config(**values))  # type: ignore[arg-type]
+
+
+def settings_file(environ: Mapping[str, str]) -> Path | None:
+    """The file that LEDGEROPS_CONFIG names, which must exist, else ledgerops.toml in the working directory, if any."""
+    named = environ.get("LEDGEROPS_CONFIG")
+    return Path(named) if named else Path(FILE) if Path(FILE).is_file() else None
 
 
 def switched_off() -> bool:

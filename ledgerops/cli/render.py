@@ -1,20 +1,22 @@
 """Writes what you deploy: alert rules, Prometheus and Alertmanager configuration, Grafana dashboards.
 
 They are generated from the catalogues of metrics and rules. Set selectors, objectives, time windows and links for your
-site in the table `render` of a TOML file. `--check` writes nothing and exits with
-code 1 if a file differs, for CI. Without --out the command writes, or checks, the generated files of a checkout of
-ledgerops.
+site in the table `render` of ledgerops.toml, or of the file that LEDGEROPS_CONFIG or --config names. `--check` writes
+nothing and exits with code 1 if a file differs, for CI. Without --out the command writes, or checks, the generated
+files of a checkout of ledgerops, which are those of the default settings.
 
 Examples:
     ledgerops render --out monitoring
-    ledgerops render --config ledgerops.toml --out monitoring --check
+    ledgerops render --config site.toml --out monitoring --check
     ledgerops render --format kubernetes --out k8s
 """
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
+from ledgerops.config import settings_file
 from ledgerops.errors import UserError, os_reason
 
 FORMATS = ("files", "kubernetes")
@@ -36,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     from ledgerops.mixin.kubernetes import kubernetes_files
     from ledgerops.mixin.site import read_site
 
-    site = read_site(args.config)
+    site = read_site(args.config or (settings_file(os.environ) if args.out else None))
     if args.format != "files" and args.check:
         raise UserError(f"--check compares the committed files and cannot be combined with --format {args.format}")
     if args.out is None and args.format != "files":

@@ -28,7 +28,7 @@ what `ledgerops diagnose` names, and `ledgerops rules SLUG` prints its page; the
   Without a symptom it is as severe as the problem.
 - `QUERY` and `APP` stand for the labels `query` and `app` of the query: a message begins with "CRITICAL QUERY of APP".
   `INSTANCE` is the address of the driver, the label `instance` of `ledgerops_query_info{app="APP",query="QUERY"}`.
-- Commands need `pip install ledgerops`, and `LEDGEROPS_BEARER_TOKEN_FILE` where drivers ask for a token.
+- Commands need `pip install 'ledgerops[cli]'`, and `LEDGEROPS_BEARER_TOKEN_FILE` where drivers ask for a token.
 """
 CASES = "First steps, by what is found"
 FAMILY_OF = {slug: family for family, entries in FAMILIES.items() for slug in entries}

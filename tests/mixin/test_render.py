@@ -1,6 +1,7 @@
 """The committed files are those that the code makes."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -59,6 +60,21 @@ def test_a_site_s_files_are_checked_where_they_are(rendered, capsys):
 
     assert main(["render", "--out", str(rendered), "--check"]) == 1
     assert capsys.readouterr().out == "differs: alerts/prometheus.yml\n"
+
+
+def test_the_settings_file_of_the_exporter_says_what_is_rendered_for_a_site(tmp_path, monkeypatch):
+    def job(*options):
+        assert main(["render", "--out", "monitoring", *options]) == 0
+        return re.search("job_name: (.*)", Path("monitoring/alerts/prometheus.yml").read_text())[1]
+
+    monkeypatch.chdir(tmp_path)
+    assert job() == "ledgerops"
+    for name in ("ledgerops", "other", "third"):
+        Path(f"{name}.toml").write_text(f'port = 9999\n[render]\njob = "of-{name}"\n')
+    assert job() == "of-ledgerops"
+    monkeypatch.setenv("LEDGEROPS_CONFIG", "other.toml")
+    assert job() == "of-other"
+    assert job("--config", "third.toml") == "of-third"
 
 
 def test_without_a_folder_only_a_checkout_is_written(tmp_path, monkeypatch, capsys):
