@@ -26,8 +26,9 @@ def observed(
             raise UserError(f"no column {column!r} to instrument; there are {', '.join(columns)}")
     from pyspark.sql import functions as F
 
-    when = F.col(event_time).cast("timestamp")
-    seconds = (F.unix_micros(F.current_timestamp()) - F.unix_micros(when)) / 1_000_000
+    # what is no time has none, and one that is far off is a large number: neither may end the query
+    when = F.expr(f"try_cast({quoted(event_time)} AS TIMESTAMP)")
+    seconds = (_micros(F.current_timestamp()) - _micros(when)) / 1_000_000
     age = F.col(AGE)  # null where there is no event time
     found: list[Column] = [_count(age <= bound).alias(f"{LE}{index}") for index, bound in enumerate(EVENT_BOUNDS)]
     found += [
@@ -41,7 +42,7 @@ def observed(
     if key is not None:
         found.append(F.max(F.lit(key)).alias("key"))
         if version(df.sparkSession.version) >= TOP_KEYS_SINCE:
-            top = F.call_function("approx_top_k", F.col(key).cast("string"), F.lit(MAX_KEYS))
+            top = F.call_function("approx_top_k", F.col(quoted(key)).cast("string"), F.lit(MAX_KEYS))
             if not plain_keys:  # ten hashes a batch and not one a row
                 top = F.transform(top, hashed)
             found.append(top.alias("hot_keys"))
@@ -61,6 +62,17 @@ def _count(condition: Column) -> Column:
     from pyspark.sql import functions as F
 
     return F.count(F.when(condition, F.lit(1)))
+
+
+def _micros(instant: Column) -> Column:
+    from pyspark.sql import functions as F
+
+    return F.unix_micros(instant).cast("double")
+
+
+def quoted(column: str) -> str:
+    """The name of a column as SQL takes it: one with a dot is no field of a struct."""
+    return "`" + column.replace("`", "``") + "`"
 
 
 def version(text: str) -> tuple[int, ...]:

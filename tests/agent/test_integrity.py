@@ -1,12 +1,15 @@
-"""What Spark says of a job's books: exact sums, whatever the column holds, and no batch that ends because of them."""
+"""What Spark says of a job's books and of the times of its rows: exact, whatever the columns hold, and no batch that
+ends because of them."""
 
 import json
+from datetime import datetime
 from decimal import Decimal
 
 import pytest
 
 import ledgerops
 from ledgerops.errors import UserError
+from ledgerops.metrics.latency import EVENT_BOUNDS, LE
 from ledgerops.model.observed_metrics import book_of, conflicts_of
 from ledgerops.model.spark_progress import parse_progress
 
@@ -71,3 +74,22 @@ def test_an_unknown_side_or_column_is_refused(spark):
         ledgerops.book(frame, "inn")
     with pytest.raises(UserError, match="no column 'amount' to book; there are id"):
         ledgerops.book(frame, "in", amount="amount")
+
+
+@pytest.mark.parametrize(
+    ("type", "times", "known"),
+    [
+        pytest.param("STRING", ["2026-11-21 08:00:00", "yesterday", "", None], 1, id="text"),
+        pytest.param("TIMESTAMP", [datetime(2026, 11, 21), datetime(1, 1, 2), datetime(9999, 12, 30)], 3, id="times"),
+        pytest.param("BIGINT", [1_795_000_000, 2**63 - 1, -(2**63)], 3, id="seconds, and what is out of all bounds"),
+        pytest.param("DOUBLE", [1.795e9, float("nan"), float("inf")], 1, id="fractions"),
+    ],
+)
+def test_what_is_no_time_is_left_out_and_ends_no_query(observed, type, times, known):
+    def timed(frame):
+        return ledgerops.instrument(frame, event_time="a.t", key="a.k")
+
+    rows = [(time, f"K{number}") for number, time in enumerate(times)]
+    [metrics] = observed(rows, f"`a.t` {type}, `a.k` STRING", timed).observed.values()
+    assert (metrics["rows"], metrics[f"{LE}{len(EVENT_BOUNDS)}"]) == (len(rows), known)
+    assert len(metrics["hot_keys"]) == len(rows)
