@@ -28,7 +28,7 @@ from ledgerops.agent.kafka_proxy import BrokerProxy
 from ledgerops.agent.plan import PlanReader
 from ledgerops.agent.poller import Poller
 from ledgerops.agent.queue import EventQueue
-from ledgerops.agent.sessions import Session, application_name, session_key
+from ledgerops.agent.sessions import REMOVE_SECONDS, Session, application_name, session_key
 from ledgerops.agent.spark_status import SparkStatus
 from ledgerops.agent.stacks import LOOK_SECONDS, StackCollector
 from ledgerops.agent.tables import TableCollector
@@ -36,6 +36,7 @@ from ledgerops.agent.tasks import TaskCollector
 from ledgerops.agent.watch import Watch
 from ledgerops.agent.watchdog import Watchdog
 from ledgerops.agent.worker import Worker
+from ledgerops.common.deadline import LAST
 from ledgerops.common.immortal import never_free
 from ledgerops.common.kafka import KafkaClient, read_client
 from ledgerops.config import Config, check_variables, load
@@ -84,6 +85,7 @@ class Hub:
 
     def start(self) -> None:
         """Starts worker, exporter and collectors; the first session exists. Raises RuntimeError without threads."""
+        LAST.begin()
         self.worker.start()
         self.exporter.start()
         if self.pusher is not None:
@@ -167,8 +169,7 @@ class Hub:
         `exiting`: this process ends, and with it the queries that run in its JVM."""
         for collector in self.collectors:
             collector.stop(0.0)
-        sessions = list(self.sessions.values())
-        for session in sessions:
+        for session in list(self.sessions.values()):
             _quietly(session.close)
         for run in self.registry.runs.runs():  # nothing more will be seen of it, or it ends with this process
             mark = "with_application" if exiting and run.session.classic else "unwatched"
@@ -190,8 +191,7 @@ class Hub:
         end = time.monotonic() + STOP_SECONDS
         for collector in self.collectors:
             collector.stop(max(0.0, end - time.monotonic()))
-        for close in (self.host.close, *(session.close for session in sessions)):
-            _quietly(close)  # a collector may have asked since, which began another thread
+        LAST.close()
 
 
 class SessionWatch(Watch):
@@ -229,13 +229,13 @@ class SessionWatch(Watch):
         hub = self._hub
         return Collector(hub.exporter.families if hub else tuple)
 
-    def close(self, exiting: bool = False) -> None:
+    def close(self, exiting: bool = False, seconds: float = REMOVE_SECONDS) -> None:
         """Detaches from the session; the exporter ends with the last one. May be called twice. `exiting`: this process
-        is about to end."""
+        is about to end. Spark has so many `seconds` to remove the listener."""
         hub, session = self._hub, self._session
         self.abandon(self.error)
         if hub is not None and session is not None:
-            _detach(hub, session, exiting)
+            _detach(hub, session, exiting, seconds)
 
     def abandon(self, error: str | None) -> None:
         """Makes the watch inert and leaves its session alone."""
@@ -277,6 +277,7 @@ def attach(spark: Any, **overrides: Any) -> Watch:
                 session = Session(spark, hub.queue)
                 # an application may keep creating sessions, and stop them without closing their watch
                 for stopped in [each for each in hub.sessions.values() if not each.alive]:
+                    _quietly(stopped.close)
                     del hub.sessions[stopped.key]
                     _watches.pop(stopped.key, None)
                 hub.sessions[key] = session
@@ -296,10 +297,10 @@ def attach(spark: Any, **overrides: Any) -> Watch:
         return Watch(reason)
 
 
-def _detach(hub: Hub, session: Session, exiting: bool) -> None:
+def _detach(hub: Hub, session: Session, exiting: bool, seconds: float) -> None:
     global _hub
     with _lock:
-        _quietly(session.close)
+        _quietly(partial(session.close, seconds))
         hub.sessions.pop(session.key, None)
         _watches.pop(session.key, None)
         last = not hub.sessions and _hub is hub
@@ -308,7 +309,6 @@ def _detach(hub: Hub, session: Session, exiting: bool) -> None:
             atexit.unregister(_close_all)
     if last:
         hub.close(exiting)
-        _quietly(session.close)  # once more, as `Hub.close` does with those that it still has
 
 
 def _abandon_in_child() -> None:
@@ -331,9 +331,11 @@ if hasattr(os, "register_at_fork"):
 
 
 def _close_all() -> None:
-    """At the interpreter's exit: listeners must be gone before py4j's callback server is."""
+    """At the interpreter's exit: listeners must be gone before py4j's callback server is. What hangs is waited for
+    once, and not for each session."""
+    end = time.monotonic() + REMOVE_SECONDS
     for watch in list(_watches.values()):
-        watch.close(exiting=True)
+        watch.close(exiting=True, seconds=max(0.0, end - time.monotonic()))
 
 
 def _serve(config: Config, worker: Worker, stats: SelfStats) -> Exporter:

@@ -152,10 +152,13 @@ def add_java_listener(session: Any, sink: EventSink) -> tuple[Callable[[], None]
     return lambda: streams.removeListener(wrapped), connections
 
 
-def add_connect_listener(session: Any, sink: EventSink, began: Callable[[str], None]) -> Callable[[], None]:
-    """Registers with a Connect session's client-side bus (Spark 4.0 on). Returns what removes it again. `began` is
-    called with the id of each run that starts, on the thread that reports it, and raises nothing. Raises UserError
-    where the client is older, TimeoutError where the server does not answer, and what Spark raises."""
+def add_connect_listener(
+    session: Any, sink: EventSink, began: Callable[[str], None]
+) -> tuple[Callable[[], None], Callable[[], bool]]:
+    """Registers with a Connect session's client-side bus (Spark 4.0 on). Returns what removes it again, and what says
+    whether it is still there. `began` is called with the id of each run that starts, on the thread that reports it, and
+    raises nothing. Raises UserError where the client is older, TimeoutError where the server does not answer, and what
+    Spark raises."""
     import pyspark
     from pyspark.sql.streaming.listener import StreamingQueryListener
 
@@ -184,7 +187,23 @@ def add_connect_listener(session: Any, sink: EventSink, began: Callable[[str], N
     # PySpark's thread of events is a daemon if the thread that adds the first listener is one: any other would keep a
     # script from ending until the next event
     within(lambda: session.streams.addListener(listener), ADD_SECONDS)
-    return lambda: session.streams.removeListener(listener)
+    bus = getattr(session.streams, "_sqlb", None)
+    return (lambda: _remove(session.streams, bus, listener)), lambda: bus is None or listener in bus._listener_bus
+
+
+def _remove(streams: Any, bus: Any, listener: Any) -> None:
+    """Spark waits for the thread of events under a lock that this thread may want (SPARK-59623): it is not shown."""
+    thread = getattr(bus, "_execution_thread", None)
+    if thread is not None:
+        with bus._lock:
+            bus._execution_thread = None
+    try:
+        streams.removeListener(listener)
+    finally:
+        if thread is not None:
+            with bus._lock:
+                if bus._listener_bus and bus._execution_thread is None:  # of others, or the server did not answer
+                    bus._execution_thread = thread
 
 
 def _fields(event: Any, *names: str) -> bytes:

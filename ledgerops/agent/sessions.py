@@ -44,13 +44,14 @@ class Session:
         sink = EventSink(queue, origin=self)
         self._sink = sink
         self._remove: Callable[[], None] | None
+        self._listens: Callable[[], bool] = lambda: True
         self._connections: Connections | None = None
         self._questions, self._status_lock = OneAtATime("ledgerops-connect"), threading.Lock()
         self.sent_plans = SentPlans()
         if self.classic:
             self._remove, self._connections = add_java_listener(session, sink)
         else:
-            self._remove = add_connect_listener(session, sink, self.sent_plans.note)
+            self._remove, self._listens = add_connect_listener(session, sink, self.sent_plans.note)
 
     @property
     def alive(self) -> bool:
@@ -150,21 +151,18 @@ class Session:
 
     def listen_again(self) -> None:
         """Adds the listener anew where a broken stream to the Connect server has thrown all listeners out."""
-        if self.classic or self._remove is None or not self.alive:
-            return
-        bus = getattr(self.spark.streams, "_sqlb", None)
-        if bus is not None and not bus._listener_bus:
-            self._remove = add_connect_listener(self.spark, self._sink, self.sent_plans.note)
+        if self._remove is not None and self.alive and not self._listens():
+            self._remove, self._listens = add_connect_listener(self.spark, self._sink, self.sent_plans.note)
 
-    def close(self) -> None:
-        """Removes the listener. May be called twice, and after the session was stopped."""
+    def close(self, seconds: float = REMOVE_SECONDS) -> None:
+        """Removes the listener, and asks nothing more. May be called twice, and after the session was stopped."""
         self._questions.close()
         remove, self._remove = self._remove, None
         if remove is None or not self.alive:
             return
         # a JVM that hangs does not answer, and Connect waits for the server to end the stream of events
         try:
-            within(lambda: _remove_quietly(remove), REMOVE_SECONDS)
+            within(lambda: _remove_quietly(remove), seconds)
         except RuntimeError:  # no more threads
             _remove_quietly(remove)
         except TimeoutError:

@@ -6,6 +6,7 @@ import threading
 import time
 import urllib.request
 from contextlib import ExitStack, closing
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -313,8 +314,10 @@ def test_sessions_that_are_stopped_without_a_word_leave_nothing_behind(attach):
     for number in range(5):
         session = RemoteSession(f"session-{number}")
         last = attach(session)
+        watch_module._hub.sessions[session.session_id].active()
         session.is_stopped = True
     assert list(watch_module._watches.values()) == [last]
+    until(lambda: [each.name for each in threading.enumerate()].count("ledgerops-connect") == 1)
     assert [each.spark for each in watch_module._hub.sessions.values()] == [session]
 
 
@@ -427,6 +430,37 @@ def test_collectors_that_hang_hold_the_end_up_once_and_not_one_after_the_other(a
 
     assert len(hub.collectors) >= 6
     assert took < 2 * watch_module.STOP_SECONDS + 5.0, "the worker has 5 s of its own"
+
+
+def test_a_server_that_hangs_holds_the_end_up_once_and_not_for_each_session(attach):
+    hung = threading.Event()
+    for number in range(20):
+        session = RemoteSession(f"session-{number}")
+        attach(session)
+        session.removeListener = lambda listener: hung.wait(120)
+    began = time.monotonic()
+    watch_module._close_all()
+    took = time.monotonic() - began
+    hung.set()
+    assert took < 10 * watch_module.REMOVE_SECONDS, "and not 20 times"
+
+
+def test_a_listener_that_was_thrown_out_is_added_again_also_where_the_application_was_first(attach):
+    class Remote(RemoteSession):
+        __module__ = RemoteSession.__module__
+
+        @property
+        def _sqlb(self):
+            return SimpleNamespace(_listener_bus=self.listeners)
+
+    session = Remote()
+    attach(session)
+    [ours] = session.listeners
+    session.listeners[:] = ["the application's"]
+    for _ in range(2):
+        watch_module._hub.sessions[session.session_id].listen_again()
+    assert session.listeners[0] == "the application's"
+    assert len(session.listeners) == 2 and session.listeners[1] is not ours
 
 
 class StoppableSession(FakeSession):

@@ -1,11 +1,17 @@
 import json
 import threading
 import time
+from contextlib import suppress
+from types import SimpleNamespace
+from uuid import UUID
 
 import pytest
+from pyspark.sql.connect.streaming.query import StreamingQueryListenerBus
+from pyspark.sql.streaming.listener import QueryIdleEvent, StreamingQueryListener
 
 from ledgerops.agent.listener import Connections, EventSink, JavaListener, add_connect_listener, unwrapped
 from ledgerops.agent.queue import EventQueue
+from ledgerops.common.deadline import within
 from ledgerops.metrics.self_watch import SelfStats
 from tests.agent.fakes import RemoteSession
 from tests.build import spark_json
@@ -159,7 +165,75 @@ class ConnectStreams(RemoteSession):
 
 def test_the_events_of_a_connect_server_do_not_keep_a_script_from_ending():
     session = ConnectStreams()
-    remove = add_connect_listener(session, EventSink(EventQueue(SelfStats())), lambda run: None)
-    assert len(session.listeners) == 1 and session.events.daemon
+    remove, listens = add_connect_listener(session, EventSink(EventQueue(SelfStats())), lambda run: None)
+    assert len(session.listeners) == 1 and session.events.daemon and listens()
     remove()
     assert session.listeners == []
+
+
+class PendingBus(StreamingQueryListenerBus):
+    """PySpark's own, with a server that sends one more event after it was told to end the stream."""
+
+    def __init__(self):
+        super().__init__(SimpleNamespace(_session=SimpleNamespace(client=self)))
+        self.told, self.answers = threading.Event(), True
+
+    def execute_command(self, command):
+        if not self.answers:
+            raise ConnectionError
+        self.told.set()
+
+    def _register_server_side_listener(self):
+        def stream():
+            self.told.wait(60)
+            yield {"streaming_query_listener_events_result": SimpleNamespace(events=[None])}
+
+        return stream()
+
+    def deserialize(self, event):
+        return QueryIdleEvent.fromJson({"id": str(UUID(int=1)), "runId": str(UUID(int=2)), "timestamp": "2026-11-21"})
+
+
+class Theirs(StreamingQueryListener):
+    """A listener of the application."""
+
+    def onQueryStarted(self, event): ...
+
+    def onQueryProgress(self, event): ...
+
+    def onQueryTerminated(self, event): ...
+
+
+@pytest.fixture
+def connect():
+    """The bus of a session, what removes our listener from it, and what says whether it is there."""
+    bus = PendingBus()
+    session = SimpleNamespace(streams=SimpleNamespace(addListener=bus.append, removeListener=bus.remove, _sqlb=bus))
+    yield bus, *add_connect_listener(session, EventSink(EventQueue(SelfStats())), lambda run: None)
+    bus.told.set()
+    if bus._execution_thread is not None:
+        bus._execution_thread.join(60)
+
+
+def test_an_event_that_comes_while_the_last_listener_is_removed_locks_nobody_out(connect):
+    bus, remove, listens = connect
+    thread = bus._execution_thread
+    within(remove, 60.0)
+    thread.join(60)
+    assert not thread.is_alive() and not listens()
+    theirs = Theirs()
+    within(lambda: bus.append(theirs), 60.0)
+    assert bus._listener_bus == [theirs]
+
+
+@pytest.mark.parametrize("others", [True, False], ids=["one with other listeners", "one whose server does not answer"])
+def test_a_bus_that_goes_on_keeps_its_thread(connect, others):
+    bus, remove, listens = connect
+    thread = bus._execution_thread
+    if others:
+        bus.append(Theirs())
+    else:
+        bus.answers = False
+    with suppress(UserWarning):
+        remove()
+    assert (listens(), bus._execution_thread) == (not others, thread)

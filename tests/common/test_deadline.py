@@ -2,10 +2,11 @@
 
 import threading
 import time
+import weakref
 
 import pytest
 
-from ledgerops.common.deadline import OneAtATime, within
+from ledgerops.common.deadline import LAST, OneAtATime, within
 from tests.programs import until
 
 
@@ -37,6 +38,19 @@ def test_at_the_end_of_the_interpreter_where_no_thread_starts_the_work_is_done_a
     assert within(lambda: 7, 60.0) == 7
 
 
+def test_there_work_that_hangs_is_given_up_if_a_thread_was_begun_before(monkeypatch):
+    LAST.begin()
+    no_thread(monkeypatch, "can't create new thread at interpreter shutdown")
+    going_on = threading.Event()
+    assert within(threading.current_thread, 60.0).name == "ledgerops-last"
+    with pytest.raises(TimeoutError):
+        within(lambda: going_on.wait(60), 0.01)
+    with pytest.raises(TimeoutError):
+        within(lambda: 7, 60.0)
+    going_on.set()
+    LAST.close()
+
+
 def test_where_a_process_has_no_more_threads_it_is_said(monkeypatch):
     no_thread(monkeypatch, "can't start new thread")
     with pytest.raises(RuntimeError, match="can't start new thread"):
@@ -53,7 +67,19 @@ def test_questions_are_asked_in_one_thread_which_ends_when_it_is_closed():
 
     assert first is second is not threading.current_thread()
     assert not first.is_alive()
-    assert questions.within(threading.current_thread, 60.0) is not first
+    with pytest.raises(TimeoutError, match="nothing is asked any more"):
+        questions.within(threading.current_thread, 60.0)
+
+
+def test_a_question_that_was_answered_is_kept_by_nothing():
+    class Asked:
+        pass
+
+    asked, questions = Asked(), OneAtATime("asking")
+    gone = weakref.ref(asked)
+    questions.within(lambda held=asked: held is None, 60.0)
+    del asked
+    until(lambda: gone() is None)
     questions.close()
 
 
