@@ -17,6 +17,7 @@ from ledgerops.agent.queue import Event, EventQueue
 from ledgerops.common.masking import short_exception
 from ledgerops.config import Config
 from ledgerops.metrics.self_watch import SelfStats
+from ledgerops.model.history import ClockStep
 from ledgerops.model.recording import Recorder, encode, load_json
 from ledgerops.model.records import Observation
 from ledgerops.model.spark_progress import BadRecord
@@ -32,7 +33,8 @@ MAX_TICKS_PER_SECOND = 50.0  # such judgements; with more queries each of them w
 MAX_TICK_SECONDS = 15.0  # at most, with any number: half of the shortest silence that a rule waits for (query-stuck)
 # recording lines kept in memory for /recording: 10 min of 4 queries with a batch a second
 RING_BYTES = 8 * 1024 * 1024
-MAX_CLOCK_STEP_SECONDS = 5.0  # how far the machine's clock may be set back before the history starts over
+MAX_CLOCK_STEP_SECONDS = 5.0  # by which the machine's clock may be set before the history starts over
+HELD_UP_SECONDS = 1.0  # between two looks at a clock, after which they are not of one moment
 RETRY_SECONDS = 60.0  # until writing a recording is tried again after a failure
 STALLED_SECONDS = 15.0  # without a turn, after which the worker counts as stuck
 
@@ -54,7 +56,7 @@ class Worker:
         self._queries: dict[str, QuerySnapshot] = {}
         self._recorder = recorder
         self._clock, self._steady = clock, steady
-        self._now = -math.inf  # of the last turn
+        self._now, self._steadily = self._clocks()  # of the last turn
         self._ring_bytes = 0
         self._record_from = -math.inf  # by the steady clock: one that is set back must not stop the recording
         self._warned: set[str] = set()
@@ -101,18 +103,26 @@ class Worker:
                 changed[state.history.query] = state
         with self._stats.lock:
             self._stats.queue_size = len(self._queue)
-        now, steady = self._clock(), self._steady()
-        if now < self._now - MAX_CLOCK_STEP_SECONDS:
-            log.warning("the machine's clock was set back by %.0f s: rates and findings start over", self._now - now)
-            self._registry.forget_times(now)
+        now, steady = self._clocks()
+        step = ClockStep(now, now - self._now - (steady - self._steadily))
+        if abs(step.seconds) > MAX_CLOCK_STEP_SECONDS:
+            log.warning("the machine's clock was set by %+.0f s: rates and findings start over", step.seconds)
+            self._registry.forget_times(step)
             self._judged_at.clear()
-        self._now = now
+        self._now, self._steadily = now, steady
         tick = tick_seconds(len(self._registry.queries))
         for query, state in self._registry.queries.items():
             if steady - self._judged_at.get(query, -math.inf) >= tick:
                 changed[query] = state
         self._publish(changed, now)
         self._flush()
+
+    def _clocks(self) -> tuple[float, float]:
+        """The machine's clock and the steady one at the same moment: a busy machine may hold a thread up in between."""
+        while True:
+            before, now, steady = self._steady(), self._clock(), self._steady()
+            if steady - before < HELD_UP_SECONDS:
+                return now, steady
 
     def _run(self) -> None:
         while not self._stopping.is_set() or len(self._queue):

@@ -56,6 +56,21 @@ class TrendPoint(NamedTuple):
     heads: int | None  # sum of the head offsets: its growth is the arrival
 
 
+class ClockStep(NamedTuple):
+    """The machine's clock was set by so many `seconds`, back where they are negative, to `at` (epoch seconds)."""
+
+    at: float
+    seconds: float
+
+    def moved(self, instant: float) -> float:
+        """What an instant before the step is by the clock of now."""
+        return min(instant + self.seconds, self.at)
+
+    def is_after(self, instant: float) -> bool:
+        """Whether an instant was read before the step: it is nearer to what the clock told then."""
+        return (instant < self.at - self.seconds / 2) == (self.seconds > 0)
+
+
 @dataclass(frozen=True, slots=True)
 class Ended:
     """How a run ended: `error_class` and `exception` are None after a clean stop.
@@ -111,6 +126,7 @@ class History:
         self.last_seen: float | None = None  # the last event: start, progress or idle
         self.last_progress: float | None = None  # when the last batch ended
         self.idle_since: float | None = None
+        self.stepped: ClockStep | None = None  # until the next batch
         self.restarts = 0
         self.failures: dict[str, int] = {}  # error class -> count
         self.derived: dict[str, Any] = {}  # what earlier looks computed of the run's batches; bounded by who does
@@ -142,15 +158,16 @@ class History:
         other.failures, other.former, other.ends = dict(self.failures), self.former.copy(), self.ends.copy()
         return other
 
-    def without_times(self, at: float) -> History:
-        """The same runs without what happened in them, as of `at`: for a machine whose clock was set back."""
+    def without_times(self, step: ClockStep) -> History:
+        """The same runs without what happened in them, for a machine whose clock was set."""
         other = History(self.query)
         other.query_id, other.run_id, other.former, other.plan = self.query_id, self.run_id, self.former, self.plan
         other.first_batch, other.restarts, other.failures = self.first_batch, self.restarts, self.failures
-        other.started_at = None if self.started_at is None else min(self.started_at, at)
-        other.last_seen = None if self.last_seen is None else min(self.last_seen, at)
-        other.ends.extend(replace(each, at=min(each.at, at)) for each in self.ends)
-        other.ended = None if self.ended is None else replace(self.ended, at=min(self.ended.at, at))
+        other.started_at = None if self.started_at is None else step.moved(self.started_at)
+        other.last_seen = None if self.last_seen is None else step.moved(self.last_seen)
+        other.ends.extend(replace(each, at=step.moved(each.at)) for each in self.ends)
+        other.ended = None if self.ended is None else replace(self.ended, at=step.moved(self.ended.at))
+        other.stepped = step
         return other
 
     def start(self, at: float, query_id: str, run_id: str) -> None:
@@ -168,7 +185,12 @@ class History:
 
     def add(self, progress: Progress) -> bool:
         """Remembers a batch. False when it was known: a batch counts once for each (run id, batch id). A batch that is
-        reported after its run's end, or after the next run's start, does not restart its run."""
+        reported after its run's end, or after the next run's start, does not restart its run. One that began by another
+        clock counts, but its times say nothing: it is not remembered."""
+        stepped, self.stepped = self.stepped, None
+        if stepped is not None and progress.run_id == self.run_id and stepped.is_after(progress.started):
+            self.running = self.idle_since = None
+            return True
         last = self.last
         if self.ended is not None and self.ended.lost and progress.run_id == self.run_id:
             self.ended = None  # it was not lost after all

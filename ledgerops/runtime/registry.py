@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.metrics import RunningTotals
 from ledgerops.model.finding import Verdict
-from ledgerops.model.history import History
+from ledgerops.model.history import ClockStep, History
 from ledgerops.model.observations import decode
 from ledgerops.model.records import Host, Observation, Observer
 from ledgerops.model.spark_progress import BadRecord, parse_instant, parse_progress, query_name
@@ -107,14 +107,15 @@ class QueryRegistry:
         state.verdict = state.judge(self.view(state, now), brief)
         return state.verdict
 
-    def forget_times(self, at: float) -> None:
-        """After the machine's clock was set back to `at`: records dated later would hide all that happens until then.
-        The running totals stay."""
+    def forget_times(self, step: ClockStep) -> None:
+        """After the machine's clock was set: back, records dated later would hide all that happens until then; forward,
+        every query would have been silent for long. The running totals stay."""
         self.hosts.clear()
         self.observer.clear()
         for state in self.queries.values():
-            state.history, state.replaced = state.history.without_times(at), []
+            state.history, state.replaced = state.history.without_times(step), []
             state.judge, state.verdict = self._judge(), None
+        self.runs.move(step)
 
     def _name(self, seen: Observation, run_id: str) -> str:
         name = seen.data.get("name")

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ledgerops.model.history import History
+from ledgerops.model.history import ClockStep, History
 from ledgerops.model.records import Observation, Offsets, Plan, Progress, TablePosition
 from ledgerops.model.sources import NAMED, sink_table
 from ledgerops.signals.partitions import lowest_offsets
@@ -97,20 +97,26 @@ class Runs:
                 run = self._runs[run_id] = Run(history.query, query_id, run_id, origin, seen.at)
             run.query = history.query  # a run may have got a name of its own
             if seen.kind in SIGNS_OF_LIFE:
-                run.last_seen = seen.at  # earlier than before where the machine's clock was set back
+                run.last_seen = seen.at
                 run.idle = seen.kind == "idle"
             if seen.kind == "progress":
                 run.last_batch = int(seen.data["batchId"])
                 run.first_batch = run.last_batch if run.first_batch is None else run.first_batch
-                if history.last is not None:
+                if history.last is not None:  # else it began before the clock was set
                     batch = history.last
                     run.tables = table_inputs(batch)
                     planned = run.plan.sink or "" if run.plan is not None else ""
                     run.sink_table = sink_table(batch.sink) or sink_table(planned)  # before a batch there may be none
                     run.files = FileEntries(batch.batch_id, file_entries(batch))
-                run.kafka_offsets = self._consumed[history.query].offsets
+                    run.kafka_offsets = self._consumed[history.query].offsets
             elif seen.kind == "plan":
                 run.plan = history.plan
+
+    def move(self, step: ClockStep) -> None:
+        """After the machine's clock was set: what was seen last was seen as long ago as before."""
+        with self._lock:
+            for run in self._runs.values():
+                run.last_seen = step.moved(run.last_seen)
 
     def forget(self, query: str) -> None:
         """After the registry has forgotten an ended query."""

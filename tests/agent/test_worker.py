@@ -198,10 +198,33 @@ def test_what_happens_after_the_clock_was_set_back_is_seen_and_totals_go_on(make
     assert bench.batches_total == (((), 2.0),)
     last_seen = bench.worker.snapshot.exported[NAME].families["ledgerops_last_seen_timestamp_seconds"]
     assert last_seen.series[0][1] < T0 - 3000.0
-    assert warned.messages == ["the machine's clock was set back by 3590 s: rates and findings start over"]
+    assert warned.messages == ["the machine's clock was set by -3600 s: rates and findings start over"]
 
 
-@pytest.mark.parametrize("back", [0.0, 4.0, -3600.0], ids=["not at all", "by little", "forward"])
+def test_a_clock_that_goes_forward_makes_no_query_silent(make, warned):
+    bench = make(judge=Diagnoser)
+    for number in range(20):
+        bench.now = T0 + number
+        bench.see(**at(float(number) - 0.5, number))
+    bench.set_back = -3600.0
+    bench.now += 1.0
+    bench.worker.turn()
+    assert [each.rule for each in bench.queries[NAME].state.verdict.findings] == []
+    assert warned.messages == ["the machine's clock was set by +3600 s: rates and findings start over"]
+
+
+def test_a_thread_that_is_held_up_between_two_clocks_sets_none(make, caplog):
+    bench = make()
+    bench.see(**at(0.0, 1))
+    looks = iter([bench.now, bench.now + 60.0])
+    bench.worker._steady = lambda: next(looks, bench.now)
+    bench.now += 60.0
+    bench.worker.turn()
+    assert bench.worker._registry.queries["daily_counts"].history.last.batch_id == 1
+    assert caplog.messages == []
+
+
+@pytest.mark.parametrize("back", [0.0, 4.0, -4.0], ids=["not at all", "by little", "by little forward"])
 def test_a_clock_that_is_right_or_nearly_so_makes_nothing_forgotten(make, caplog, back):
     bench = make()
     bench.see(**at(0.0, 1))
