@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+import orjson
+
 from ledgerops.agent.connect_plan import SentPlans
 from ledgerops.agent.listener import Connections, EventSink, add_connect_listener, add_java_listener
 from ledgerops.agent.queue import EventQueue
@@ -117,9 +119,9 @@ class Session:
         what Spark raises."""
         if not self.classic:
             return {}
-        numbers, stages = self._stages(run_id)
+        jobs, stages = self._stages(run_id)
         return {
-            "jobs": len(numbers),
+            "jobs": jobs,
             "tasks": sum(stage.numTasks for stage in stages),
             "tasks_done": sum(stage.numCompletedTasks for stage in stages),
             "tasks_running": sum(stage.numActiveTasks for stage in stages),
@@ -135,14 +137,17 @@ class Session:
 
         return driver_threads(self.spark, wanted)
 
-    def _stages(self, run_id: str) -> tuple[list[int], list[Any]]:
-        """The jobs that a run has begun, and the stages of those that run."""
-        tracker = self.spark.sparkContext.statusTracker()
-        numbers = tracker.getJobIdsForGroup(run_id)  # Spark names the group of a query's jobs after its run
-        jobs = [job for job in map(tracker.getJobInfo, numbers) if job is not None and job.status == "RUNNING"]
-        return numbers, [
-            stage for job in jobs for stage in map(tracker.getStageInfo, job.stageIds) if stage is not None
-        ]
+    def _stages(self, run_id: str) -> tuple[int, list[Any]]:
+        """How many jobs a run has begun, and the stages of those that run. Spark remembers a thousand that have ended:
+        these are counted and not asked for."""
+        context = self.spark.sparkContext
+        tracker, text = context.statusTracker(), context._jvm.java.util.Arrays.toString  # py4j asks for each item
+        # Spark names the group of a query's jobs after its run
+        numbers = orjson.loads(text(tracker._jtracker.getJobIdsForGroup(run_id)))
+        active = set(numbers).intersection(orjson.loads(text(tracker._jtracker.getActiveJobIds())))
+        jobs = [job for job in map(tracker.getJobInfo, sorted(active)) if job is not None and job.status == "RUNNING"]
+        stages = (stage for job in jobs for stage in map(tracker.getStageInfo, job.stageIds))
+        return len(numbers), [stage for stage in stages if stage is not None]
 
     def gone(self, run_id: str) -> None:
         """Releases what is held for a run whose end Spark did not report."""

@@ -1,5 +1,6 @@
 import json
 import logging
+import os
 import re
 import socket
 import threading
@@ -16,10 +17,12 @@ import ledgerops
 from ledgerops.agent import attach as watch_module
 from ledgerops.agent.attach import Hub
 from ledgerops.agent.poller import Poller
+from ledgerops.agent.queue import EventQueue
 from ledgerops.agent.sessions import Session
 from ledgerops.agent.spark_rest import SparkRest
 from ledgerops.config import load
 from ledgerops.errors import UserError
+from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.model.recording import read
 from tests.agent.fakes import FakeSession, RemoteSession
 from tests.programs import python, until
@@ -461,6 +464,47 @@ def test_a_listener_that_was_thrown_out_is_added_again_also_where_the_applicatio
         watch_module._hub.sessions[session.session_id].listen_again()
     assert session.listeners[0] == "the application's"
     assert len(session.listeners) == 2 and session.listeners[1] is not ours
+
+
+def test_what_a_run_works_on_is_asked_in_as_many_commands_whatever_it_has_done_before(spark, tmp_path, monkeypatch):
+    def run(group, jobs, rows):
+        spark.sparkContext.setJobGroup(group, "")
+        for _ in range(jobs):
+            rows.count()
+
+    def commands():
+        asked.clear()
+        return session.work("r1"), len(asked)
+
+    def waits(number, gate=str(tmp_path / "gate")):
+        while not os.path.exists(gate):
+            time.sleep(0.05)
+        return number
+
+    asked = []
+    client = spark.sparkContext._gateway._gateway_client
+    send = client.send_command
+    session = Session(spark, EventQueue(SelfStats()))
+    try:
+        run("r1", 2, spark.range(1))
+        monkeypatch.setattr(client, "send_command", lambda *args, **given: asked.append(args) or send(*args, **given))
+        few, count = commands()
+        run("r1", 60, spark.range(1))
+        run("r2", 1, spark.range(1))
+        many, same = commands()
+        assert (many["jobs"] - few["jobs"], few["tasks"], many["tasks"]) == (60 * few["jobs"] // 2, 0, 0)
+        assert same == count
+
+        running = threading.Thread(target=lambda: run("r1", 1, spark.range(0, 2, 1, 2).rdd.map(waits)))
+        running.start()
+        found = until(lambda: (work := session.work("r1"))["tasks_running"] == 2 and work)
+        (tmp_path / "gate").touch()
+        running.join()
+        assert (found["tasks"], found["tasks_done"]) == (2, 0)
+    finally:
+        monkeypatch.undo()
+        spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
+        session.close()
 
 
 class StoppableSession(FakeSession):
