@@ -1,8 +1,7 @@
 """The folder of a recording belongs to one process at a time: two would delete each other's segments."""
 
 import logging
-import os
-import socket
+from itertools import chain, count
 from pathlib import Path
 from typing import IO
 
@@ -23,12 +22,15 @@ class Claim:
         if folder is None:
             return
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            self._lock = locked(folder / LOCK)
+            # a place that another has left is taken again: each may grow to the bound of a recording
+            for self.folder in chain((folder,), (folder / f"application-{number}" for number in count(2))):
+                self.folder.mkdir(parents=True, exist_ok=True)
+                self._lock = locked(self.folder / LOCK)
+                if self._lock is not None:
+                    break
         except (OSError, ImportError):  # who writes there says why it cannot; or there are no locks
             return
-        if self._lock is None:
-            self.folder = folder / f"{socket.gethostname()}-{os.getpid()}"
+        if self.folder != folder:
             log.warning("another application records to %s: recording to %s", folder, self.folder)
 
     def close(self) -> None:

@@ -72,8 +72,8 @@ class Session:
         None where neither can be done, and for WITHOUT_STATUS_SECONDS after that. Raises what Spark raises."""
         with self._status_lock:
             if self._status is None and time.monotonic() >= self._status_due:
-                self._status_due = time.monotonic() + WITHOUT_STATUS_SECONDS
                 self._status = self._find_status(ui_url)
+                self._status_due = time.monotonic() + WITHOUT_STATUS_SECONDS
             return self._status
 
     def _find_status(self, ui_url: str | None) -> SparkStatus | None:

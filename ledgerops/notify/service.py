@@ -206,8 +206,6 @@ class Service:
     def _deliver(self, sender: Sender, waiting: Waiting) -> None:
         try:
             message = self._composed(waiting.identity, parse_webhook(waiting.payload))
-            if not self._hung.acquire(blocking=False):
-                raise TimeoutError("earlier deliveries hang")
             within(lambda: self._send(sender, message), SEND_SECONDS)
         except Exception as error:  # whatever a service raises: its queue goes on
             wait = self._spool.again(sender.name, waiting.number, self._clock())
@@ -225,6 +223,8 @@ class Service:
             self._spool.done(sender.name, waiting.number, self._clock())
 
     def _send(self, sender: Sender, message: Message) -> None:
+        if not self._hung.acquire(blocking=False):
+            raise TimeoutError("earlier deliveries hang")
         try:
             sender.send(message)
         finally:

@@ -1,6 +1,5 @@
 import json
 import logging
-import os
 import re
 import socket
 import threading
@@ -476,8 +475,8 @@ def test_what_a_run_works_on_is_asked_in_as_many_commands_whatever_it_has_done_b
         asked.clear()
         return session.work("r1"), len(asked)
 
-    def waits(number, gate=str(tmp_path / "gate")):
-        while not os.path.exists(gate):
+    def waits(number, gate=tmp_path / "gate"):
+        while not gate.exists():
             time.sleep(0.05)
         return number
 
@@ -530,6 +529,22 @@ def test_the_interface_of_a_stopped_application_gives_way_to_that_of_the_next(hu
     assert hub.status() is None
     hub.sessions["2"] = second
     assert hub.status().base.endswith("/app-2")
+
+
+def test_a_question_that_fails_does_not_mean_that_there_is_nothing_to_ask(hub, caplog):
+    answers = iter([ConnectionError("gone"), None])
+
+    class Failing(StoppableSession):
+        def _find_status(self, ui_url):
+            if (problem := next(answers)) is not None:
+                raise problem
+            return super()._find_status(ui_url)
+
+    hub.sessions["1"] = Failing("app-1")
+    with pytest.raises(ConnectionError):
+        hub.status()
+    assert hub.status().base.endswith("/app-1")
+    assert "set ui_url" not in caplog.text
 
 
 def test_a_session_without_a_user_interface_is_asked_for_it_only_now_and_then(hub):

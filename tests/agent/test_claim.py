@@ -20,8 +20,11 @@ def test_the_second_of_two_gets_a_folder_of_its_own_until_the_first_lets_go(tmp_
     assert (first.folder, second.folder.parent) == (folder, folder)
     assert f"another application records to {folder}: recording to {second.folder}" in caplog.text
 
-    first.close()
+    third = claim(folder)
+    assert len({first.folder, second.folder, third.folder}) == 3
     second.close()
+    assert claim(folder).folder == second.folder, "else each restart would leave a folder behind"
+    first.close()
     assert claim(folder).folder == folder
 
 

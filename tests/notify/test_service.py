@@ -490,6 +490,21 @@ def test_a_service_that_hangs_for_ever_stops_no_other_and_takes_few_threads(noti
     end.set()
 
 
+def test_deliveries_go_on_once_there_are_threads_again(notify, receiver, monkeypatch):
+    monkeypatch.setattr(spool_module, "BACKOFF_SECONDS", (0.0,))
+    attempts = []
+
+    def within(work, seconds):
+        attempts.append(seconds)
+        if len(attempts) <= 2 * MAX_HUNG:
+            raise RuntimeError("can't start new thread")
+        return work()
+
+    monkeypatch.setattr("ledgerops.notify.service.within", within)
+    post(notify([Webhook(receiver.url)]))
+    until(lambda: receiver.got, 120, "the message")
+
+
 def test_a_lookup_that_is_late_costs_the_diagnosis_only(notify, receiver, monkeypatch):
     monkeypatch.setattr("ledgerops.notify.service.DIAGNOSIS_SECONDS", 0.1)
     end = threading.Event()
