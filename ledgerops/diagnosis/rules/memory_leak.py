@@ -97,7 +97,7 @@ def _growth(hosts: Sequence[Host], role: str) -> tuple[float, float, float] | No
 
 
 def _held(host: Host, role: str) -> Process | None:
-    return next((each for each in host.processes if each.role == role), None)
+    return next((each for each in host.processes if each.role == role and each.processes > 0), None)
 
 
 RULE = Rule("memory-leak", "warning", check, __doc__, linger=30.0, at_rest=True)
