@@ -118,6 +118,15 @@ def work_on_rows(view: QueryView, found: Profile) -> tuple[float, bool]:
     """
     excess = sum(found.parts[name].excess for name in WORK if name in found.parts) / found.duration
     dearer = found.has_past and excess >= MOSTLY
+    return (found.now(*WORK) / found.duration if _more_come(view) and not dearer else excess), dearer
+
+
+def more_rows_need(view: QueryView, found: Profile) -> float:
+    """What so many more rows a second than usual need, as a share of a typical batch, 0 to 1, whatever each of them
+    takes: it may be a wait for a service. 0 where clearly no more come."""
+    return sum(part.more for part in found.parts.values()) / found.duration if _more_come(view) else 0.0
+
+
+def _more_come(view: QueryView) -> bool:
     now, usual = read_over(view.baseline.recent), read_over(view.baseline.usual)
-    more_rows = now is not None and usual is not None and now > MORE_RATIO * usual
-    return (found.now(*WORK) / found.duration if more_rows and not dearer else excess), dearer
+    return now is not None and usual is not None and now > MORE_RATIO * usual

@@ -31,7 +31,8 @@ Evidence:
     seconds_to_breach: (freshness objective - that lag) / (1 - 1 / arrival_ratio), at least 0: while R times as many
         rows arrive as are processed, the lag grows by 1 - 1/R seconds per second.
     work_on_rows_share: what python, state_update, shuffle, spill and cpu of the profile (`docs/verdict.md`) take,
-        divided by the batch; unless more rows a second than usual explain it, what they take beyond the usual
+        divided by the batch; unless more rows a second than usual explain it, what they take beyond the usual. Where
+        that is less than half, at least what so many more rows need of all parts, as `saving_seconds` allows for it
     ledgerops_last_batch_duration_seconds: durationMs.triggerExecution / 1000 of the newest batch
     ledgerops_trigger_interval_seconds: the trigger interval of the plan
     stretch_by_<part>: where others have the cores: how many times as long the work takes, as for `cpu-saturated`
@@ -43,7 +44,7 @@ from statistics import median
 
 from ledgerops.common.format import counted, duration
 from ledgerops.diagnosis.facts import growth
-from ledgerops.diagnosis.facts.more_tasks import is_its_rows, overload_steps, work_on_rows
+from ledgerops.diagnosis.facts.more_tasks import is_its_rows, more_rows_need, overload_steps, work_on_rows
 from ledgerops.diagnosis.harm import Proof, owed, owes_for
 from ledgerops.diagnosis.limits import MOSTLY, NOISE_SHARE
 from ledgerops.diagnosis.profile import profile
@@ -56,7 +57,8 @@ from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.rate_cap import ROOM_SHARE
 from ledgerops.signals.rates import read_over
 
-PROOF = Proof(late=4, owed=0.05, seconds=40.0)  # of a run that is slow from its start: at first the JVM compiles
+# of a run that is slow from its start: the JVM compiles at first; and of rows that are no work: a burst is over then
+PROOF = Proof(late=4, owed=0.05, seconds=40.0)
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -103,10 +105,13 @@ def _component(view: QueryView) -> Component:
 def _too_much_work(view: QueryView) -> Iterator[Finding]:
     """Batches that outlast the interval because of the work on their rows, while each reads all available rows."""
     interval, found = view.trigger.interval, profile(view)
-    time = owed(view) if view.baseline.usual else owes_for(view, PROOF)
-    if not interval or time is None or found is None or view.last is None or time.turns[-1] is not time.late[-1]:
+    if not interval or found is None or view.last is None or owed(view) is None:
         return
-    share, dearer = work_on_rows(view, found)
+    time, (share, dearer) = owed(view), work_on_rows(view, found)
+    if share < MOSTLY or not view.baseline.usual:
+        time, share = owes_for(view, PROOF), max(share, more_rows_need(view, found))
+    if time is None or time.turns[-1] is not time.late[-1]:
+        return
     rows = [turn.batch.rows for turn in time.turns if turn.batch]
     if share < MOSTLY or not rows or view.last.rows < median(rows) / 2:
         return

@@ -104,12 +104,14 @@ def test_work_on_the_rows_is_the_cause_where_each_batch_reads_all_there_is(histo
     assert finding.remedies[0].action.startswith(first)
 
 
-def turned(history, before, rows, seconds, now, **more):
-    """A query on files that did `before` rows in half a second, and then so many rows in so many seconds."""
+def turned(history, before, rows, seconds, now, cpu=0.9, usually=0.3, **more):
+    """A query on files that did `before` rows in half a second, and then so many rows in so many seconds, of which
+    tasks take `now` and took `usually`, and compute for a share of `cpu`."""
     return history(
         warm=0, rows=[before] * 30 + rows, seconds=[0.5] * 30 + seconds, cores=2, source="FileStreamSource[file:/in]",
         phases=[{"add_batch": 0.4}] * 30 + [{"add_batch": each - 0.1} for each in seconds],
-        stages=[[QUICK]] * 30 + [[stage(seconds=[now, now])]] * len(rows), **more,
+        stages=[[stage(seconds=[usually] * 2, cpu=cpu)]] * 30 + [[stage(seconds=[now, now], cpu=cpu)]] * len(rows),
+        **more,
     )  # fmt: skip
 
 
@@ -135,6 +137,17 @@ def test_more_rows_than_a_batch_can_do_are_found_before_the_batches_have_grown_m
     view = turned(history, 125, rows, [8.0, 9.3, 10.7, 12.3], 8.0)
     found = [finding.summary for finding in RULE.check(view)]
     assert any("more rows arrive in an interval" in summary for summary in found) is speaks
+
+
+@cases(
+    "rows, now, speaks",
+    ("four times the rows a second", [2000, 2300, 2600, 3000], 7.8, True),
+    ("no more a second than before", [500, 580, 670, 770], 7.8, False),
+    ("four times as many, which take a moment: the sink writes them", [2000, 2300, 2600, 3000], 0.5, False),
+)
+def test_rows_of_which_each_waits_for_a_service_are_too_many_as_well(history, rows, now, speaks):
+    view = turned(history, 125, rows, [8.0, 9.3, 10.7, 12.3], now, cpu=0.02)
+    assert any("more rows arrive in an interval" in finding.summary for finding in RULE.check(view)) is speaks
 
 
 @cases(

@@ -1,7 +1,7 @@
 """The typical batch that a finding names: the parts of its batches, what is usual, and what contention takes."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from tests.evidence.recompute.batch import Ground, ground, parts_of, table_stages
@@ -66,11 +66,13 @@ NORMAL = {"checkpoint-slow": 0.5}  # seconds that any query spends on these part
 
 
 class Profile(NamedTuple):
-    """Seconds by part, now and usually; `usual` is None without a healthy past."""
+    """Seconds by part, now and usually; `usual` is None without a healthy past. `more`: of these what the rows need
+    that are more than usual."""
 
     now: Seconds
     usual: Seconds | None
     duration: float
+    more: float
 
     def excess(self, names: Sequence[str]) -> float:
         """Of all these parts together."""
@@ -80,7 +82,7 @@ class Profile(NamedTuple):
 def profile(tape: Tape) -> Profile:
     known, batches, usual = ground(tape), tape.named(), tape.named("usual_batches")
     with_tasks = all(tape.stages(batch) for batch in batches)
-    now, before = _typical(tape, batches, known, with_tasks), None
+    now, before, more = _typical(tape, batches, known, with_tasks), None, 0.0
     if usual:
         of_now, of_usual = (median_of(batch.rows for batch in some) for some in (batches, usual))
         a_second = [
@@ -95,8 +97,9 @@ def profile(tape: Tape) -> Profile:
         now = {**now, "few_rows": now["few_rows"] - new, "cpu": now["cpu"] + new}
         # of the time that more rows may take only what a part takes of it: the rest is nobody's
         before = {name: max(seconds, min(now[name], most[name])) for name, seconds in plain.items()}
+        more = sum(before.values()) - sum(plain.values())
     duration = median_of(batch.seconds for batch in batches)
-    return _waiting(tape, _contended(tape, Profile(_with_driver_gc(tape, now, duration), before, duration)))
+    return _waiting(tape, _contended(tape, Profile(_with_driver_gc(tape, now, duration), before, duration, more)))
 
 
 def _typical(tape: Tape, batches: Sequence[Batch], known: Ground, with_tasks: bool) -> Seconds:
@@ -244,7 +247,17 @@ def _part(name: str) -> Formula:
     return lambda tape: profile(tape).now[name]
 
 
+def _work_on_rows(tape: Tape) -> Iterator[float]:
+    """Of the batch: all of it, what is beyond the usual, or what more rows need, which counts if it is more."""
+    found = profile(tape)
+    usual = found.usual or {}
+    yield sum(found.now.get(name, 0.0) for name in WORK) / found.duration
+    yield sum(max(0.0, found.now.get(name, 0.0) - usual.get(name, 0.0)) for name in WORK) / found.duration
+    yield found.more / found.duration
+
+
 FORMULAS: Mapping[str, Formula] = {
+    "work_on_rows_share": _work_on_rows,
     **{f"{name}_seconds": _part(name) for name in (*NAMES, WAITED)},
     "profile_seconds": lambda tape: median_of(batch.seconds for batch in tape.named()),
     "saving_seconds": _saving,
