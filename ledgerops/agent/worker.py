@@ -56,7 +56,7 @@ class Worker:
         self._queries: dict[str, QuerySnapshot] = {}
         self._recorder = recorder
         self._clock, self._steady = clock, steady
-        self._now, self._steadily = self._clocks()  # of the last turn
+        self._now = self._steadily = -math.inf  # of the last turn; before the first no step can be told
         self._ring_bytes = 0
         self._record_from = -math.inf  # by the steady clock: one that is set back must not stop the recording
         self._warned: set[str] = set()

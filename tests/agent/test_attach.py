@@ -367,15 +367,17 @@ def test_a_collector_that_asks_while_its_session_is_closed_leaves_no_thread_behi
     before, watch, close = set(threading.enumerate()), attach(RemoteSession()), Session.close
     late = []
 
-    def asked_once_more(session):
-        close(session)
-        if not late:
-            late.append(session.call(threading.current_thread))
+    def asked_once_more(session, *seconds):
+        session.call(threading.current_thread)
+        close(session, *seconds)
+        with pytest.raises(TimeoutError, match="nothing is asked any more"):
+            session.call(threading.current_thread)
+        late.append(session)
 
     monkeypatch.setattr(Session, "close", asked_once_more)
     watch.close()
     until(lambda: not set(threading.enumerate()) - before, 60, "the end of the threads that were started")
-    assert late
+    assert len(late) == 1
 
 
 def test_a_driver_whose_working_folder_is_gone_is_watched(attach, monkeypatch, tmp_path):

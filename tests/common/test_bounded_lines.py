@@ -149,15 +149,16 @@ def bombs(folder):
     deep = b'{"at":' + b"[" * 500_000 + b"]" * 500_000 + b"}\n"
     shallow = b'{"a":' * 900 + b"1" + b"}" * 900  # as deep as JSON may be
     plain = {
-        "deep.jsonl": (deep + RECORD, ":1: not a recording line (no valid JSON: nested too deeply)"),
-        "deep-log": (EVENT + deep + EVENT, ":2: not a line of an event log"),
+        "deep.jsonl": (deep, ":1: not a recording line (no valid JSON: nested too deeply)"),
+        "deeper.jsonl": (deep + RECORD, ": skipped 1 record of "),
+        "deep-log": (EVENT + deep + EVENT, ": skipped 1 record of "),
         "just-deep.jsonl": (RECORD.replace(b'{"runId":"r"}', shallow), ": skipped 1 record of "),
         "long.jsonl": (b'{"at":"' + b"x" * (20 * MIB), ": skipped 1 record of "),
         "long-log": (EVENT + b'{"Event":"SparkListenerTaskEnd","x":"' + b"x" * (20 * MIB), ": skipped 1 record of "),
         "other.jsonl": (RECORD + b"x" * (20 * MIB), ":2: a line of more than 8 MiB"),
         "other-log": (EVENT + b"x" * (20 * MIB), ":2: a line of more than 8 MiB"),
-        "lists.jsonl": (b"[" + b"[]," * (2 * MIB) + b"[]]\n" + RECORD, ":1: not a recording line (no kind)"),
-        "numbers.jsonl": (b'{"at":' + b"9" * (7 * MIB) + b"}\n" + RECORD, ":1: not a recording line (no valid"),
+        "lists.jsonl": (b"[" + b"[]," * (2 * MIB) + b"[]]\n" + RECORD, ": skipped 1 record of "),
+        "numbers.jsonl": (b'{"at":' + b"9" * (7 * MIB) + b"}\n", ":1: not a recording line (no valid"),
         "newlines.jsonl": (b"\n" * (64 * MIB), ": no streaming query in "),
         "newlines-log": (EVENT + b"\n" * (64 * MIB), ": no streaming query in "),
     }
@@ -183,7 +184,9 @@ def test_no_file_takes_much_memory_or_time_and_each_is_refused_in_one_line(tmp_p
     wrong = {
         str(path): (code, line[-300:], lines)
         for path, said, (code, line, lines) in zip(paths, expected, in_little_memory(*paths), strict=True)
-        if code != 2 or lines > 1 + ("1 record of" in said) or said not in line.replace("ledgerops: ", ": ", 1)
+        if (code != 2 and "1 record of" not in said)
+        or lines > 1 + ("1 record of" in said)
+        or said not in line.replace("ledgerops: ", ": ", 1)
     }
 
     assert wrong == {}
