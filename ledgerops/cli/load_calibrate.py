@@ -15,8 +15,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ledgerops.cli.load import LATE_BUDGET, span
@@ -32,15 +30,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from rich.console import Console
+
     from ledgerops.common.shutdown import Stop
     from ledgerops.load.generator.calibration import attempts, ceiling, search
 
     stop, steps = Stop(), []
-    with stop.on_signals(), _progress() as show:
+    with stop.on_signals(), Console(stderr=True).status("calibrating") as status:  # of a terminal only
         stop.calm()
         for step in search(attempts(stop.wait, args.late_budget), lambda: stop.asked):
             steps.append(step)
-            show(step)
+            holds = "holds" if step.holds else "does not hold"
+            status.update(f"calibrating: {step.asked:,.0f} records a second {holds}")
     if stop.asked:
         raise KeyboardInterrupt
     best = ceiling(steps)
@@ -80,18 +81,3 @@ def _tell(steps: list[Step], best: float | None) -> None:
         print("no rate holds: this machine is too busy or too small for a valid load test")
     else:
         print(f"highest rate that holds: {best:,.0f}; use at most {SAFE_SHARE * best:,.0f} in a load test")
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[Step], None]]:
-    """Shows on stderr, of a terminal only, which step is done."""
-    from rich.console import Console
-
-    console = Console(stderr=True)
-    with console.status("calibrating") as status:
-
-        def show(step: Step) -> None:
-            word = "holds" if step.holds else "does not hold"
-            status.update(f"calibrating: {step.asked:,.0f} records a second {word}")
-
-        yield show

@@ -26,7 +26,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import socket
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -117,11 +116,14 @@ def _setup(args: argparse.Namespace) -> RunSetup:
     from ledgerops.ledger.run.app import RunSetup
     from ledgerops.ledger.run.cluster import read_properties
     from ledgerops.ledger.run.run_dir import RunDir
+    from ledgerops.servers.process import port_problem
 
     conf = {**(read_properties(args.properties_file) if args.properties_file else {}), **dict(args.conf)}
     jobs, source, sink, jars = _jobs_and_endpoints(args)
-    if args.port:
-        _check_port(args.port)
+    if args.port and (problem := port_problem(args.port)) is not None:
+        raise UserError(
+            f"cannot use port {args.port}: {os_reason(problem)}; give another --port, or 0 for any free port"
+        )
     folder = RunDir(Path(os.path.realpath(args.out)), source.folder)
     wanted = replace(source.note(time.time()), sink=sink.kind, target=sink.target)
     note, resumed = folder.open(wanted, args.fresh)
@@ -189,18 +191,6 @@ def _bound(args: argparse.Namespace, source: RunSource, resumed: bool) -> int | 
     asked: int | None = args.max_files_per_trigger if files else args.max_rows_per_trigger
     after_restart = MAX_FILES_AFTER_RESTART if files else MAX_ROWS_AFTER_RESTART
     return asked or (after_restart if resumed else None)
-
-
-def _check_port(wanted: int) -> None:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", wanted))
-        except OSError as error:
-            reason = os_reason(error)
-            raise UserError(
-                f"cannot use port {wanted}: {reason}; give another --port, or 0 for any free port"
-            ) from None
 
 
 def _run(setup: RunSetup, args: argparse.Namespace, stop: Stop) -> int:

@@ -164,13 +164,18 @@ def answers(url: str) -> bool:
 
 def is_free(port: int) -> bool:
     """Whether a server could listen on this TCP port of 127.0.0.1 now. Raises OverflowError above 65535."""
+    return port_problem(port) is None
+
+
+def port_problem(port: int) -> OSError | None:
+    """Why no server could listen there. Raises OverflowError above 65535."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # old connections do not keep a server from it
         try:
             probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
+        except OSError as error:
+            return error
+    return None
 
 
 def send(processes: Iterable[psutil.Process], what: signal.Signals) -> None:

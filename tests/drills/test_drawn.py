@@ -201,16 +201,8 @@ def test_seeds_that_the_rules_have_seen_are_a_sample_of_their_own_and_count_not_
     assert "of 1: live 1, recording 1, event log 1" in text
     assert text.count("| all faults          | live") == 2
     assert text.index("### Seeds never seen") < text.index(f"Seeds run: {UNSEEN}.") < text.index("### Seeds seen")
+    assert f"{UNSEEN}-1-x" not in text
     assert drills.index(f"| {UNSEEN}-1-x") < drills.index("### Seeds seen") < drills.index("| 1-1-x")
-
-
-def test_the_page_has_sums_and_the_page_beside_has_the_drills(tmp_path):
-    page = tmp_path / "accuracy.md"
-
-    sections.publish(page, drawn(UNSEEN))
-
-    assert f"{UNSEEN}-1-x" not in page.read_text()
-    assert f"{UNSEEN}-1-x" in (tmp_path / "accuracy-drills.md").read_text()
 
 
 def test_a_part_takes_its_place_and_its_row_and_leaves_what_was_written_by_hand(tmp_path):

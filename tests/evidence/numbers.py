@@ -1,6 +1,5 @@
 """Whether the numbers of findings are true: each is computed again from the recording, by other code."""
 
-import io
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -8,8 +7,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
-import zstandard
 
+from ledgerops.common.bounded_lines import numbered_lines
 from ledgerops.diagnosis.report import document
 from ledgerops.diagnosis.rules import BY_SLUG
 from ledgerops.diagnosis.runbook import evidence_of
@@ -76,11 +75,7 @@ def compare(recording: Path, verdicts: Iterable[Verdict]) -> Iterator[Number]:
 
 def _lines(recording: Path) -> Iterator[dict[str, Any]]:
     for file in sorted(recording.glob("recording-*")):
-        data = file.read_bytes()
-        if file.suffix == ".zst":
-            with zstandard.ZstdDecompressor().stream_reader(io.BytesIO(data), read_across_frames=True) as reader:
-                data = reader.read()
-        for line in data.splitlines():
+        for _, line in numbered_lines(file):
             try:
                 yield orjson.loads(line)
             except ValueError:

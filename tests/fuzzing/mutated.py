@@ -1,12 +1,14 @@
 """Real lines with something changed: a value, a key, the order, some bytes."""
 
 import random
+from collections.abc import Iterable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import orjson
-import zstandard
 
+from ledgerops.common.bounded_lines import numbered_lines
 from tests.paths import RECORDED
 
 ODD: tuple[Any, ...] = (
@@ -20,24 +22,16 @@ BROKEN = (b"1e999", b"[" * 2000, b'{"a":' * 2000, b"NaN", b"\x00", b"\xff\xfe")
 @cache
 def recordings() -> tuple[tuple[bytes, ...], ...]:
     """Lines of all recordings beside the tests, plain and packed."""
-    found = []
-    for path in sorted(RECORDED.rglob("*.jsonl*")):
-        data = path.read_bytes()
-        if path.name.endswith(".zst"):
-            data = zstandard.ZstdDecompressor().stream_reader(data).read()
-        found.append(tuple(data.splitlines(keepends=True)))
-    return tuple(each for each in found if each)
+    return _lines_of(RECORDED.rglob("*.jsonl*"))
 
 
 @cache
 def event_logs() -> tuple[tuple[bytes, ...], ...]:
-    found = []
-    for path in sorted(RECORDED.rglob("*")):
-        if path.is_file() and (path.name.startswith(("events_", "local-"))):
-            data = path.read_bytes()
-            if data.startswith(b"\x28\xb5\x2f\xfd"):
-                data = zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True).read()
-            found.append(tuple(data.splitlines(keepends=True)))
+    return _lines_of(each for each in RECORDED.rglob("*") if each.name.startswith(("events_", "local-")))
+
+
+def _lines_of(paths: Iterable[Path]) -> tuple[tuple[bytes, ...], ...]:
+    found = (tuple(line for _, line in numbered_lines(path)) for path in sorted(paths) if path.is_file())
     return tuple(each for each in found if each)
 
 

@@ -208,19 +208,10 @@ def test_what_cannot_be_held_back_or_revealed_is_one_line(runs, tmp_path, capsys
     assert not (tmp_path / "set").exists()
 
 
-def test_a_drill_that_cannot_be_exported_is_left_out_and_named(runs, tmp_path, capsys):
-    broken = drill(tmp_path / "more", QUIET, {})
-    (broken / "scrapes.jsonl.gz").unlink()
-    code = main(["drill", "--export", str(tmp_path / "set"), "--score", str(runs / "seed-18" / SINK.name), str(broken)])
-
-    assert code == 2
-    assert f"{broken} was left out: cannot read {broken}/scrapes.jsonl.gz" in capsys.readouterr().out
-    assert [path.name for path in (tmp_path / "set" / "cases").iterdir()] == ["18-07"]
-
-
 @pytest.mark.parametrize(
     ("file", "content", "problem"),
     [
+        pytest.param("scrapes.jsonl.gz", None, "no such file", id="no file"),
         pytest.param("scrapes.jsonl.gz", gzip.compress(b"[1]\n"), "not a scrape", id="another record"),
         pytest.param("scrapes.jsonl.gz", b"no gzip", "not a gzipped file", id="no gzip"),
         pytest.param(
@@ -235,11 +226,12 @@ def test_a_drill_that_cannot_be_exported_is_left_out_and_named(runs, tmp_path, c
 )
 def test_a_drill_with_a_damaged_file_is_left_out_and_the_file_named(runs, tmp_path, capsys, file, content, problem):
     broken = drill(tmp_path / "more", QUIET, {})
-    (broken / file).write_bytes(content)
+    (broken / file).unlink() if content is None else (broken / file).write_bytes(content)
+    code = main(["drill", "--export", str(tmp_path / "set"), "--score", str(runs / "seed-18" / SINK.name), str(broken)])
 
-    assert main(["drill", "--export", str(tmp_path / "set"), "--score", str(runs / "seed-18" / SINK.name), str(broken)])
     out = capsys.readouterr().out
     assert f"{broken} was left out: cannot read {broken}/{file}" in out and problem in out
+    assert (code, [path.name for path in (tmp_path / "set" / "cases").iterdir()]) == (2, ["18-07"])
 
 
 @pytest.mark.parametrize(
