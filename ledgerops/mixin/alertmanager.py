@@ -25,6 +25,7 @@ WITHOUT_QUERY = (
     ("LedgerExporterAbsent", ("LedgerTargetDown",), ["job"]),
     ("LedgerDriverLost", ("LedgerExporterAbsent",), ["job"]),
     ("LedgerDriverLost", ("LedgerTargetDown",), ["job", "instance"]),
+    ("LedgerDriverLost", ("LedgerFreshnessPage", "LedgerFreshnessTicket"), ["job", "app"]),
     ("LedgerNotifyLate", ("LedgerNotifySenderFailing",), ["job", "instance", "sender"]),
 )
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ledgerops.metrics.cause_texts import CAUSE_TEXTS
-from ledgerops.mixin.alerts import CAUSES, FRESHNESS, OBSERVER, SYMPTOMS, falling_behind, freshness
+from ledgerops.mixin.alerts import CAUSES, FRESHNESS, OBSERVER, SYMPTOMS, crash_loop, falling_behind, freshness
 from ledgerops.mixin.alerts.model import Alert
 from ledgerops.mixin.alerts.promql import base_records, cause, lines, remembered, step
 from ledgerops.mixin.problems import first_sentence
@@ -20,11 +20,12 @@ FILES: Mapping[str, tuple[Alert, ...]] = {
 }
 # the recording rules of a file, which come before its alerts
 RECORDS: Mapping[str, tuple[Callable[[Site], list[tuple[str, str]]], ...]] = {
-    "symptoms": (base_records, falling_behind.records),
+    "symptoms": (base_records, falling_behind.records, crash_loop.records),
     "freshness": (freshness.records,),
     "observer": (remembered,),
 }
-READS: Mapping[str, tuple[str, ...]] = {"freshness": ("symptoms",)}  # files whose recording rules a file reads
+# files whose recording rules a file reads
+READS: Mapping[str, tuple[str, ...]] = {"freshness": ("symptoms", "observer")}
 # what pint reports of a file although it is meant, and why
 MEANT: Mapping[str, Mapping[str, str]] = {
     "symptoms": {
@@ -66,7 +67,7 @@ def _recorded(makers: Iterable[Callable[[Site], list[tuple[str, str]]]], site: S
 def _rule(alert: Alert, site: Site) -> dict[str, Any]:
     rule: dict[str, Any] = {"alert": alert.name, "expr": lines(alert.expression(site))}
     if alert.hold:
-        rule["for"] = site.window(alert.hold, alert.least)
+        rule["for"] = site.window(alert.hold)
     if alert.keep:
         rule["keep_firing_for"] = site.window(alert.keep)
     rule["labels"] = {"severity": alert.severity, "problem": alert.problem}
@@ -76,8 +77,8 @@ def _rule(alert: Alert, site: Site) -> dict[str, Any]:
 
 def texts(alert: Alert, site: Site) -> Mapping[str, str]:
     """Every link is an annotation of its own, so that chat and alert pages make links of them."""
-    app = "{{ with $labels.app }}&var-app={{ . }}{{ end }}"  # an application of unknown name has none
-    query = f"{app}&var-query={{{{ $labels.query }}}}" if alert.of_query else ""
+    app = "{{ with $labels.app }}&var-app={{ . | urlquery }}{{ end }}"  # an application of unknown name has none
+    query = f"{app}&var-query={{{{ $labels.query | urlquery }}}}" if alert.of_query else ""
     return {
         "summary": alert.summary,
         "description": alert.description,

@@ -126,9 +126,9 @@ class Site:
         """The share of the time that the objective allows to be bad."""
         return 1 - self.freshness_objective
 
-    def window(self, seconds: float, least: float = 0.0) -> str:
-        """A window or `for` of so many seconds, scaled; never below two scrapes, nor below `least`."""
-        return duration(max(seconds * self.time_scale, 2 * self.scrape_seconds, least))
+    def window(self, seconds: float) -> str:
+        """A window or `for` of so many seconds, scaled; never below two scrapes."""
+        return duration(max(seconds * self.time_scale, 2 * self.scrape_seconds))
 
     def matchers(self, *more: str) -> str:
         """`{job="...", ...}`."""

@@ -6,9 +6,8 @@ import pytest
 
 from ledgerops.agent.worker import TICK_SECONDS
 from ledgerops.diagnosis.rules import BY_SLUG
-from ledgerops.mixin.alerts import query_stuck, source_unreachable
+from ledgerops.mixin.alerts import query_stuck
 from ledgerops.mixin.site import Site
-from tests.diagnosis.rules.broker import asked
 from tests.e2e import evening
 
 SITES = [pytest.param(Site(), id="as it is rendered"), pytest.param(evening.SITE, id="an evening")]
@@ -21,7 +20,7 @@ def seconds(text):
 
 def waited(site, alert):
     """Between the beginning of what an alert is about and the alert, less what a judgement may be late."""
-    return seconds(site.window(alert.hold, alert.least)) - TICK_SECONDS
+    return seconds(site.window(alert.hold)) - TICK_SECONDS
 
 
 @pytest.mark.parametrize("site", SITES)
@@ -32,11 +31,3 @@ def test_a_query_that_hangs_is_named(history, site, batch, interval):
     running = silent - interval + waited(site, query_stuck.ALERT)  # it began a trigger after the last sign
     view = history(running=running, seconds=[batch] * 12, interval=interval)
     assert list(BY_SLUG["query-stuck"].check(view))
-
-
-@pytest.mark.parametrize("site", SITES)
-def test_a_broker_that_is_away_is_named(history, site):
-    assert source_unreachable.JUDGED_SECONDS == TICK_SECONDS
-    after = waited(site, source_unreachable.ALERT)
-    view = asked(history(quiet_for=after + 1), error="timed out", silent_for=after)
-    assert list(BY_SLUG["source-unreachable"].check(view))

@@ -37,5 +37,5 @@ OBSERVER: tuple[Alert, ...] = (
     notify.ABSENT, notify.LATE, notify.FAILING, notify.GAVE_UP, watchdog.ALERT,
 )  # fmt: skip
 _SEEN = {alert.rule for alert in (*SYMPTOMS, *FRESHNESS, *OBSERVER)}
-CAUSES: tuple[Alert, ...] = tuple(ticket(rule) for rule in RULES if rule.slug not in _SEEN)
+CAUSES: tuple[Alert, ...] = tuple(ticket(rule, _SEEN) for rule in RULES if rule.slug not in _SEEN)
 ALERTS: tuple[Alert, ...] = (*SYMPTOMS, *FRESHNESS, *OBSERVER, *CAUSES)

@@ -1,7 +1,7 @@
 """The alert of the rule crash-loop: a query fails, is restarted, and fails again."""
 
 from ledgerops.mixin.alerts.model import Alert, Case, of
-from ledgerops.mixin.alerts.promql import BY
+from ledgerops.mixin.alerts.promql import BY, of_ending, unless_ends, worst
 from ledgerops.mixin.site import Site
 
 MIN_FAILURES = 3  # one crash is LedgerQueryDown's; three in a quarter of an hour are a loop
@@ -10,6 +10,7 @@ WINDOW_SECONDS = 900.0
 # how far before the window its first count is looked for: a scrape may have failed just then
 LOOK_BACK_SECONDS = 3600.0
 FAILED, RESTARTED = "ledgerops_query_failures_total", "ledgerops_query_restarts_total"
+START, STARTED = "query:start:seconds", "ledgerops_query_start_timestamp_seconds"
 X, Y, Z = (of(FAILED, error_class=error) for error in "XYZ")
 
 
@@ -23,15 +24,24 @@ def _expression(site: Site) -> str:
     restarts = site.series(RESTARTED)
     # and it must go on: where nothing was scraped for hours, failures of long ago look new
     again = f"sum {BY} ({restarts} - min_over_time({restarts}[{window}])) >= {MIN_RESTARTS}"
-    return f"{failed} and on (job, app, query) {again}"
+    # a driver that ends with its query, or is killed, begins to count anew each time. One that has processed nothing
+    # since it was started last was not started on purpose so often, unless it is started to process what there is
+    begun = f"changes({site.series(START)}[{window}]) >= {MIN_FAILURES}"
+    idle = f"unless on (job, app, query) {site.series('ledgerops_last_batch_duration_seconds')} {unless_ends(site)}"
+    return f"({failed} and on (job, app, query) {again}) or ({begun} {idle})"
+
+
+def records(site: Site) -> list[tuple[str, str]]:
+    """The recording rule (name, expression) of when each query was started, on whichever driver."""
+    return [(START, worst(site, STARTED))]
 
 
 ALERT = Alert(
     name="LedgerCrashLoop", severity="critical", expression=_expression, hold=30.0,
     summary="A query keeps failing and restarting.",
     description=(
-        '{{ $labels.query }} failed {{ $value | printf "%.0f" }} times within a quarter of an hour and was restarted '
-        "each time."
+        '{{ $labels.query }} failed or was started again {{ $value | printf "%.0f" }} times within a quarter of an '
+        "hour."
     ),
     names_cause=True, rule="crash-loop", inhibits=("LedgerQueryDown", "LedgerFreshnessTicket"),
     cases=(
@@ -49,6 +59,17 @@ ALERT = Alert(
              {RESTARTED: "2x100 0x60 1x4 2x30", X: "2x100 _x55 1x4 2x4 3x30"}, 2595, True),
         Case("fires", "the old one had failed once before the window, and again within it",
              {RESTARTED: "1x60 2x40 0x4 1x4 2x4 2x30", X: "1x60 2x40 1x4 2x4 3x30"}, 1725, True),
+        Case("fires", "each new driver is killed in its first batch",
+             {of(STARTED, instance="a"): "100x8 stale", of(STARTED, instance="b"): "_x12 280x8 stale",
+              of(STARTED, instance="c"): "_x24 460x8 stale", of(STARTED, instance="d"): "_x36 640x20"}, 650, True),
+        Case("stays quiet", "three new drivers, the last of which works",
+             {of(STARTED, instance="a"): "100x8 stale", of(STARTED, instance="b"): "_x12 280x8 stale",
+              of(STARTED, instance="c"): "_x24 460x8 stale", of(STARTED, instance="d"): "_x36 640x20",
+              of("ledgerops_last_batch_duration_seconds", instance="d"): "_x38 2x20"}, 650, False),
+        Case("stays quiet", "a new driver every three minutes for a query that ends by itself",
+             {of(STARTED, instance="a"): "100x8 stale", of(STARTED, instance="b"): "_x12 280x8 stale",
+              of(STARTED, instance="c"): "_x24 460x8 stale", of(STARTED, instance="d"): "_x36 640x20",
+              of_ending(): "1x80"}, 650, False),
         Case("stays quiet", "restarts without a failure: deployments", {RESTARTED: "0x4 1x4 2x4 3x4 4x30"}, 360, False),
         Case("stays quiet", "three deployments, and three failures last week",
              {RESTARTED: "3x100 4x4 5x4 6x30", X: "3x140"}, 1700, False),

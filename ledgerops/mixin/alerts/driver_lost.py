@@ -1,8 +1,9 @@
 """Driver lost: a driver stopped answering while its queries ran, and nothing has taken its place.
 
-Meaning: Prometheus can no longer scrape this driver, or its target is gone. The last scrape showed running queries. No
-    driver runs them now, and at this address none of the same application runs others. A driver that is stopped tells
-    Prometheus that its queries ended, if that scrapes every 15 s or more often: this one was killed, or it hangs.
+Meaning: Prometheus can no longer scrape this driver, or its target is gone. The last scrape showed running queries, or
+    such as had failed. No driver runs them now, and at this address none of the same application runs others. A driver
+    that is stopped tells Prometheus that its queries ended, if that scrapes every 15 s or more often: this one ended
+    with the failure of a query, was killed, or hangs.
 Impact: most likely nothing reads the input of these queries. Their results get older, and their backlog grows until the
     topic deletes rows. No other alert about these queries can fire.
 Diagnosis: 1. Check whether the driver's process or pod is alive; its log ends with the reason.
@@ -22,6 +23,7 @@ NAMES = (
     '{{ range sortByLabel "query" . }} {{ .Labels.query }}{{ end }}{{ end }}'
 )
 OTHER = {of(ACTIVE, app="other", instance="other:9464", query="other"): "1x400", of(UP, instance="other:9464"): "1x400"}
+FAILED = of("ledgerops_query_status", status="failed")
 ANOTHER_QUERY = of(ACTIVE, query="new")  # at the same address
 ANOTHER_DRIVER = of(ACTIVE, instance="new:9464")
 
@@ -29,8 +31,8 @@ ALERT = Alert(
     name="LedgerDriverLost", severity="critical",
     expression=lambda site: f"count by (job, app, instance) ({site.series(LOST)})",
     hold=60.0,  # a driver that is started again may need as long until its queries run
-    summary="A driver stopped answering while its queries ran.",
-    description="{{ $labels.instance }} of {{ $labels.job }} stopped answering while its queries ran "
+    summary="A driver stopped answering while its queries ran or had failed.",
+    description="{{ $labels.instance }} of {{ $labels.job }} stopped answering while its queries ran or had failed "
     f"({{{{ $value }}}}):{NAMES}. Nothing has taken its place.",
     runbook=__doc__, page="ledgerops-fleet", of_query=False,
     cases=(
@@ -40,7 +42,17 @@ ALERT = Alert(
              {**OTHER, UP: "1x48 stale", ACTIVE: "1x41 0x4 stale"}, 3000, False),
         Case("fires", "within 90 s", {**OTHER, UP: "1x8 0x40", ACTIVE: "1x8 stale"}, 210, True),
         Case("stays quiet", "it was stopped: the last scrape says that its queries ended",
-             {**OTHER, UP: "1x8 0x40", ACTIVE: "1x7 0 stale"}, 400, False),
+             {**OTHER, UP: "1x8 0x40", ACTIVE: "1x7 0 stale", FAILED: "0x8 stale"}, 400, False),
+        Case("fires", "its query failed, and the process ended with it",
+             {**OTHER, UP: "1x8 0x40", ACTIVE: "1x7 0 stale", FAILED: "0x7 1 stale"}, 400, True),
+        Case("fires", "hours ago",
+             {**OTHER, UP: "1x8 0x400", ACTIVE: "1x7 0 stale", FAILED: "0x7 1 stale"}, 6000, True),
+        Case("stays quiet", "it failed, and another driver runs the query",
+             {**OTHER, UP: "1x8 0x400", ACTIVE: "1x7 0 stale", FAILED: "0x7 1 stale",
+              ANOTHER_DRIVER: "_x12 1x400"}, 5000, False),
+        Case("fires", "a query that reads all there is failed, and the process ended",
+             {**OTHER, UP: "1x8 stale", ACTIVE: "1x7 0 stale", FAILED: "0x7 1 stale",
+              of("ledgerops_query_info", trigger="available_now"): "1x8 stale"}, 400, True),
         Case("stays quiet", "a driver with other queries is started at its address",
              {**OTHER, UP: "1x8 0x4 1x40", ACTIVE: "1x8 stale", ANOTHER_QUERY: "_x12 1x40"}, 600, False),
         Case("resolves", "a driver with other queries is started at its address after three minutes",

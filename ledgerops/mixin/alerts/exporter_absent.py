@@ -35,6 +35,8 @@ ALERT = Alert(
         Case("stays quiet", "one of two answers", {"up": "1x40", of("up", instance="other"): "0x40"}, 300, False),
         Case("stays quiet", "the only driver was stopped, and said so",
              {"up": "1x8 0x340", ACTIVE: "1x7 0 stale"}, 4000, False),
+        Case("fires", "its only query failed, and it went", {"up": "1x8 0x340", ACTIVE: "1x7 0 stale",
+             of("ledgerops_query_status", status="failed"): "0x7 1 stale"}, 4000, True),
         Case("fires", "one of two drivers was stopped, the other one did not say so",
              {"up": "1x8 0x340", ACTIVE: "1x7 0 stale", of(ACTIVE, instance="other"): "1x8 stale"}, 4000, True),
         Case("resolves", "it answers again", {"up": "1x8 0x20 1x40"}, 700, False),

@@ -1,7 +1,7 @@
 """The alert of the rule falling-behind: results are old and the backlog grows."""
 
 from ledgerops.mixin.alerts.model import Alert, Case
-from ledgerops.mixin.alerts.promql import ACTIVE, LAG, growth_window, too_old, total
+from ledgerops.mixin.alerts.promql import ACTIVE, LAG, grows, of_ending, too_old, total
 from ledgerops.mixin.site import Site
 
 TOTAL = "query:backlog:offsets"
@@ -15,7 +15,7 @@ def records(site: Site) -> list[tuple[str, str]]:
 
 
 def _expression(site: Site) -> str:
-    return f"{too_old(site)} and on (job, app, query) deriv({site.series(TOTAL)}[{growth_window(site)}]) > 0"
+    return f"{too_old(site)} and on (job, app, query) {grows(site, site.series(TOTAL))}"
 
 
 ALERT = Alert(
@@ -28,6 +28,10 @@ ALERT = Alert(
     names_cause=True, rule="falling-behind", inhibits=("LedgerTriggerOverrun", "LedgerFreshnessTicket"),
     cases=(
         Case("fires", "backlog and lag grow", {BACKLOG: "0+1000x80", LAG: "0+2x80", ACTIVE: "1x80"}, 900, True),
+        Case("fires", "batches of ten minutes, each of which is told of when it begins",
+             {BACKLOG: "1000x40 2000x40 3000x60", LAG: "0+15x140", ACTIVE: "1x140"}, 1700, True),
+        Case("stays quiet", "a query that ends by itself",
+             {BACKLOG: "0+1000x80", LAG: "0+2x80", ACTIVE: "1x80", of_ending(): "1x80"}, 900, False),
         Case("stays quiet", "a trigger of ten minutes",
              {BACKLOG: "0+1000x80", LAG: "0+15x80", "ledgerops_trigger_interval_seconds": "600x80"}, 900, False),
         Case("stays quiet", "a large backlog that shrinks", {BACKLOG: "90000-1000x80", LAG: "300-2x80"}, 900, False),

@@ -1,9 +1,10 @@
 """Freshness: the objective that readers feel, and the alerts on how fast its error budget burns.
 
 A query's freshness is the age of the rows that it has not read yet, or the time since it was last seen,
-whichever is larger. A moment counts as bad when that exceeds the limit, or when an expected query does not run at all:
-a dead query has no lag, so its absence must count. Burn rates follow the table of Google's SRE workbook (chapter
-"Alerting on SLOs"): 14.4 x over 1 h and 5 min, 6 x over 6 h and 30 min, 3 x over 1 d and 2 h, 1 x over 3 d and 6 h.
+whichever is larger. A moment counts as bad when that exceeds the limit, or when an expected query does not run at all,
+or its driver is gone: a dead query has no lag, so its absence must count. Burn rates follow the table of Google's SRE
+workbook (chapter "Alerting on SLOs"): 14.4 x over 1 h and 5 min, 6 x over 6 h and 30 min, 3 x over 1 d and 2 h, 1 x
+over 3 d and 6 h.
 """
 
 from dataclasses import dataclass
@@ -13,12 +14,15 @@ from ledgerops.mixin.alerts.promql import (
     ACTIVE,
     EXPECTED,
     LAG,
+    LOST,
     SEEN,
     SILENCE,
     TRIGGER,
     alive,
+    of_ending,
     once_a_step,
     step_seconds,
+    unless_ends,
     worst,
 )
 from ledgerops.mixin.site import Site, duration
@@ -65,8 +69,10 @@ def records(site: Site) -> list[tuple[str, str]]:
         (
             BAD,
             # a query with a long trigger cannot be fresher than that: two of its intervals are allowed besides
-            f"(({fresh} - 2 * {site.series(TRIGGER)}) > bool {site.freshness_seconds:g}) or "
-            f"({expected} unless on (job, app, query) {alive(site)})",
+            # and of one that ends by itself nobody promised when
+            f"(({fresh} - 2 * {site.series(TRIGGER)}) > bool {site.freshness_seconds:g} {unless_ends(site)}) or "
+            f"({expected} unless on (job, app, query) {alive(site)}) or "
+            f"(max by (job, app, query) ({site.series(LOST)}) unless on (job, app, query) {alive(site)})",
         ),
     ]
     windows = sorted({window for burn in (*FAST, *SLOW) for window in (burn.long, burn.short)})
@@ -134,8 +140,12 @@ PAGE = Alert(
              {SEEN: "_x200 3000+15x200", ACTIVE: "_x200 1x200", EXPECTED: "_x200 1x200",
               LAG: "_x200 120x20 0x200"}, 3300, False),
         Case("resolves", "fresh again for ten minutes", {**WELL, LAG: "0x240 120x60 0x120"}, 5400, False),
-        Case("series vanishes", "the driver is gone: LedgerDriverLost fires",
-             {SEEN: "0+15x240 stale", ACTIVE: "1x240 stale", EXPECTED: "1x240 stale"}, 5400, False),
+        Case("fires", "the driver is gone: its budget burns all the same",
+             {SEEN: "0+15x240 stale", ACTIVE: "1x240 stale", EXPECTED: "1x240 stale"}, 5400, True),
+        Case("stays quiet", "hours of lag of a query that reads all there is, and ends",
+             {**WELL, LAG: "30000x340", of_ending(): "1x340"}, 4700, False),
+        Case("series vanishes", "the query had ended",
+             {SEEN: "0+15x240 stale", ACTIVE: "1x236 0x4 stale", EXPECTED: "1x236 stale"}, 5400, False),
         Case("query restarts", "away for a minute",
              {SEEN: "0+15x2000", ACTIVE: "1x240 0x4 1x200", EXPECTED: "1x500"}, 4200, False),
     ),
@@ -151,8 +161,10 @@ TICKET = Alert(
         Case("fires", "three quarters of an hour of the first day", {**WELL, LAG: "120x400"}, 3300, True),
         Case("stays quiet", "five minutes of an hour", {**WELL, LAG: "0x40 120x20 0x400"}, 3600, False),
         Case("resolves", "good for six hours", {**WELL, LAG: "120x184 0x1700"}, 24600, False),
-        Case("series vanishes", "the driver is gone",
-             {SEEN: "0+15x40 stale", ACTIVE: "1x40 stale", EXPECTED: "1x40 stale"}, 3600, False),
+        Case("fires", "the driver is gone",
+             {SEEN: "0+15x40 stale", ACTIVE: "1x40 stale", EXPECTED: "1x40 stale"}, 3600, True),
+        Case("series vanishes", "the query had ended",
+             {SEEN: "0+15x40 stale", ACTIVE: "1x36 0x4 stale", EXPECTED: "1x36 stale"}, 3600, False),
         Case("query restarts", "away for a minute",
              {SEEN: "0+15x400", ACTIVE: "1x40 0x4 1x400", EXPECTED: "1x400"}, 3600, False),
     ),

@@ -47,7 +47,6 @@ class Alert:
     description: str  # template: what, how much, beyond which limit
     cases: tuple[Case, ...]
     runbook: str = ""  # docstring with Meaning, Impact, Diagnosis, Mitigation; that of a rule is in its module
-    least: float = 0.0  # seconds of `hold` that `time_scale` leaves: what the diagnosis needs to name the cause
     keep: float = 60.0  # seconds for which it goes on firing after it was true last: one bad scrape does not resolve it
     page: Page = "ledgerops-query"
     rule: str | None = None  # the diagnosis rule that sees the same

@@ -6,13 +6,15 @@ from ledgerops.mixin.site import Site, duration
 
 BY = "by (job, app, query)"
 ACTIVE, LAST_ACTIVE = "ledgerops_query_active", "query:active:last_step_5m"
-EXPECTED, LOST = "ledgerops_query_expected", "query:lost"
+EXPECTED, LOST, STATUS = "ledgerops_query_expected", "query:lost", "ledgerops_query_status"
 LAG = "ledgerops_query_lag_seconds"
 SILENCE, TRIGGER = "query:silence:seconds", "query:trigger:seconds"
 TAKEN_OVER = ("job, app, query", "job, app, instance")  # by which a query that runs now stands for one that is gone
 SEEN, LAST_SEEN = "ledgerops_last_seen_timestamp_seconds", "query:last_seen:last_step_5m"
 STEP_SECONDS = 300.0  # between two samples of a series of which long windows are made
 REMEMBERED_SECONDS = 12 * 3600.0  # for so long a driver that stopped answering is reported
+STOPPED_SECONDS = 7 * 86400.0  # for so long it is known of one that its queries had ended
+FAILED = 2  # of what is known last of a query: 1 if it ran, 0 if it had ended
 
 
 def lines(expression: str) -> str:
@@ -32,19 +34,47 @@ def total(site: Site, metric: str, *more: str) -> str:
 
 def too_old(site: Site) -> str:
     """The age of the oldest row or commit that each query has not read, where it is beyond the objective and two
-    trigger intervals."""
-    return f"{worst(site, LAG)} > {site.freshness_seconds:g} + 2 * {site.series(TRIGGER)}"
+    trigger intervals, of one that does not end by itself."""
+    return f"{worst(site, LAG)} > {site.freshness_seconds:g} + 2 * {site.series(TRIGGER)} {unless_ends(site)}"
 
 
-def growth_window(site: Site) -> str:
-    """Five minutes, over which a backlog must grow: one long batch makes a saw-tooth, not a slope."""
-    return duration(max(300.0 * site.time_scale, 3 * site.evaluation_seconds))
+def ends(site: Site) -> str:
+    """The queries that process what is there, and end: nobody promised when."""
+    return site.series("ledgerops_query_info", 'trigger=~"available_now|once"')
 
 
-def of_rule(site: Site, metric: str, rule: str) -> str:
+def unless_ends(site: Site) -> str:
+    """Appended to an expression: without those."""
+    return f"unless on (job, app, query) {ends(site)}"
+
+
+def of_ending(trigger: str = "available_now") -> str:
+    """The series that says so, in a case."""
+    return f'ledgerops_query_info{{trigger="{trigger}"}}'
+
+
+def failed(site: Site) -> str:
+    """1 for each query of each driver whose last run failed, 0 for the others."""
+    matcher = 'status="failed"'
+    return f"max without (status) ({site.series(STATUS, matcher)})"
+
+
+def growth_window(site: Site, seconds: float = 300.0) -> str:
+    """Over which a backlog must grow: one long batch makes a saw-tooth, not a slope."""
+    return duration(max(seconds * site.time_scale, 3 * site.evaluation_seconds))
+
+
+def grows(site: Site, series: str) -> str:
+    """Where a series has grown for five minutes; where batches are longer, and nothing was told for so long, for an
+    hour."""
+    window, long = growth_window(site), growth_window(site, 3600.0)
+    return f"(deriv({series}[{window}]) > 0 or (changes({series}[{window}]) == 0 and deriv({series}[{long}]) > 0))"
+
+
+def of_rule(site: Site, metric: str, rule: str, *more: str) -> str:
     """1 for each query for which the rule is reported: `metric` is that of findings or of root causes."""
     matcher = f'rule="{rule}"'
-    return f"{worst(site, metric, matcher)} == 1"
+    return f"{worst(site, metric, matcher, *more)} == 1"
 
 
 def alive(site: Site) -> str:
@@ -69,40 +99,42 @@ def remembered(site: Site) -> list[tuple[str, str]]:
     are thousands of samples for each query. Their window is two steps, so that the last value before a driver is gone
     is among them. A query that was taken over is remembered as ended on the driver that is gone: whatever ends later
     where it went is no second loss."""
-    step, (active, last) = once_a_step(site), _activity(site)
-    gone = f"({last}) == 1 unless on (job, app, instance, query) {active}"
+    step, active, last = once_a_step(site), site.series(ACTIVE), _last(site, REMEMBERED_SECONDS)
+    gone = f"({last}) > 0 unless on (job, app, instance, query) {active}"
     over = " or ".join(f"0 * ({gone} and on ({by}) ({active} == 1))" for by in TAKEN_OVER)
     seen = f"last_over_time({site.series(SEEN)}[{duration(2 * step_seconds(site))}]){step}"
-    recent = f"last_over_time({active}[{duration(2 * step_seconds(site))}])"
-    return [(LAST_ACTIVE, f"({over} or {recent}){step}"), (LAST_SEEN, seen), (LOST, lost(site))]
+    return [(LAST_ACTIVE, f"({over} or {_recent(site)}){step}"), (LAST_SEEN, seen), (LOST, lost(site))]
 
 
-def _activity(site: Site) -> tuple[str, str]:
-    """Whether each query runs, as its driver says now; and as it said last."""
-    active, recent = site.series(ACTIVE), duration(2 * step_seconds(site))
-    memory = f"last_over_time({site.series(LAST_ACTIVE)}[{site.window(REMEMBERED_SECONDS)}])"
-    return active, f"last_over_time({active}[{recent}]) or {memory}"
+def _recent(site: Site) -> str:
+    """What each driver said last, in two steps: 1 of a query that runs, FAILED, or 0."""
+    window, matcher = duration(2 * step_seconds(site)), 'status="failed"'
+    failing = f"max without (status) (last_over_time({site.series(STATUS, matcher)}[{window}])) == 1"
+    return f"{FAILED} * ({failing}) or last_over_time({site.series(ACTIVE)}[{window}])"
+
+
+def _last(site: Site, seconds: float) -> str:
+    """The same, up to so many seconds back."""
+    return f"{_recent(site)} or last_over_time({site.series(LAST_ACTIVE)}[{site.window(seconds)}])"
 
 
 def lost(site: Site) -> str:
-    """1 for each query that ran on a driver which stopped answering, and that nothing has taken over.
+    """1 for each query that ran, or had failed, on a driver which stopped answering, and that nothing has taken over.
 
     Another driver that runs the query has taken it over, and so has one of the same application that runs others at the
     same address: it was started there on purpose. A query that ends when it has processed what there was
-    (`available_now`, `once`) is not among them.
+    (`available_now`, `once`) is not among them, unless it failed.
     """
-    active, last = _activity(site)
-    ends = site.series("ledgerops_query_info", 'trigger=~"available_now|once"')
+    active, last = site.series(ACTIVE), _last(site, REMEMBERED_SECONDS)
     taken_over = " ".join(f"unless on ({by}) ({active} == 1)" for by in TAKEN_OVER)
-    return (
-        f"(({last}) == 1) unless on (job, app, instance, query) {active} {taken_over} "
-        f"unless on (job, app, instance, query) last_over_time({ends}[{site.window(REMEMBERED_SECONDS)}])"
-    )
+    ended = f"unless on (job, app, instance, query) last_over_time({ends(site)}[{site.window(REMEMBERED_SECONDS)}])"
+    went = f"({last}) == {FAILED} or (({last}) == 1 {ended})"
+    return f"({went}) ^ 0 unless on (job, app, instance, query) {active} {taken_over}"
 
 
 def stopped(site: Site, by: str) -> str:
     """0 for each `by` whose drivers said before they went that none of their queries runs any more."""
-    return f"max by ({by}) ({_activity(site)[1]}) == 0"
+    return f"max by ({by}) ({_last(site, STOPPED_SECONDS)}) == 0"
 
 
 def base_records(site: Site) -> list[tuple[str, str]]:

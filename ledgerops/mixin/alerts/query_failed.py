@@ -1,19 +1,21 @@
 """The alert of the rule query-failed: a run ended with an exception, and none is on."""
 
 from ledgerops.mixin.alerts.model import Alert, Case, of
-from ledgerops.mixin.alerts.promql import ACTIVE, EXPECTED, alive, worst
+from ledgerops.mixin.alerts.promql import ACTIVE, BY, EXPECTED, STATUS, alive, failed, worst
 from ledgerops.mixin.site import Site
 
 FAILURES = "ledgerops_query_failures_total"
-FAILED = of(FAILURES, error_class="X")
+FAILED, HAS_FAILED = of(FAILURES, error_class="X"), of(STATUS, status="failed")
 
 
 def _expression(site: Site) -> str:
     # a query that processed all there was, and failed once before that, is expected no more
     expected = f"{worst(site, EXPECTED)} == 1"
+    # nor has one failed that was stopped, whatever happened last week
+    last = f"max {BY} ({failed(site)}) == 1"
     return (
         f"sum by (job, app, query, error_class) ({site.series(FAILURES)}) > 0 and on (job, app, query) {expected} "
-        f"unless on (job, app, query) {alive(site)}"
+        f"and on (job, app, query) {last} unless on (job, app, query) {alive(site)}"
     )
 
 
@@ -26,9 +28,12 @@ ALERT = Alert(
         Case("fires", "it failed in one application while its namesake in another runs",
              {of(FAILURES, app="b", instance="b:1", error_class="X"): "_x8 1x40",
               of(ACTIVE, app="b", instance="b:1"): "1x8 0x40", of(EXPECTED, app="b", instance="b:1"): "1x48",
+              of(STATUS, app="b", instance="b:1", status="failed"): "0x8 1x40",
               of(ACTIVE, app="a", instance="a:1"): "1x48", of(EXPECTED, app="a", instance="a:1"): "1x48"}, 300, True),
         Case("fires", "it failed and stays down",
-             {FAILED: "_x8 1x40", ACTIVE: "1x8 0x40", EXPECTED: "1x48"}, 300, True),
+             {FAILED: "_x8 1x40", ACTIVE: "1x8 0x40", EXPECTED: "1x48", HAS_FAILED: "0x8 1x40"}, 300, True),
+        Case("stays quiet", "it failed on Monday, and was stopped on Friday: LedgerQueryDown fires",
+             {FAILED: "1x48", ACTIVE: "1x8 0x40", EXPECTED: "1x48", HAS_FAILED: "0x48"}, 300, False),
         Case("stays quiet", "it failed once, and then processed all available rows",
              {FAILED: "_x8 1x60", ACTIVE: "1x8 0x2 1x10 0x40", EXPECTED: "1x20 stale"}, 700, False),
         Case("stays quiet", "it was stopped without an error", {ACTIVE: "1x8 0x40"}, 300, False),

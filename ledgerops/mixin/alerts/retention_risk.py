@@ -1,9 +1,10 @@
 """The alert of the rule retention-risk: unread rows will soon be deleted."""
 
 from ledgerops.mixin.alerts.model import Alert, Case
-from ledgerops.mixin.alerts.promql import BY
+from ledgerops.mixin.alerts.promql import ACTIVE, BY, LAG, TRIGGER, worst
 from ledgerops.mixin.site import Site
 
+BATCH = "ledgerops_last_batch_duration_seconds"
 HEADROOM = "ledgerops_query_retention_headroom_seconds"
 WINDOW_SECONDS = 300.0
 # seconds of headroom lost each second, as in the rule: less is the to and fro of batches
@@ -14,7 +15,9 @@ def _expression(site: Site) -> str:
     headroom = site.series(HEADROOM)
     # only where it shrinks: a topic that keeps its rows for less is no risk
     shrinks = f"deriv({headroom}[{site.window(WINDOW_SECONDS)}]) < -{MIN_SHRINK_RATE:g}"
-    return f"min {BY} ({headroom} and {shrinks}) < {site.retention_seconds:g}"
+    # between two batches it shrinks by a second a second: unread rows must be older than that
+    late = f"and on (job, app, query) {worst(site, LAG)} > 2 * ({worst(site, BATCH)} + {site.series(TRIGGER)})"
+    return f"min {BY} ({headroom} and {shrinks}) < {site.retention_seconds:g} {late}"
 
 
 ALERT = Alert(
@@ -26,7 +29,11 @@ ALERT = Alert(
     ),
     names_cause=True, rule="retention-risk", page="ledgerops-query",
     cases=(
-        Case("fires", "half an hour left and shrinking", {HEADROOM: "2400-10x80"}, 600, True),
+        Case("fires", "half an hour left and shrinking",
+             {HEADROOM: "2400-10x80", LAG: "9x80", BATCH: "2x80", ACTIVE: "1x80"}, 600, True),
+        Case("stays quiet", "a topic of an hour, read every ten minutes",
+             {HEADROOM: "3600-15x39 3600-15x39", LAG: "0+15x39 0+15x39", BATCH: "20x80", ACTIVE: "1x80",
+              "ledgerops_trigger_interval_seconds": "600x80"}, 570, False),
         Case("stays quiet", "half an hour, and growing", {HEADROOM: "1200+5x80"}, 600, False),
         Case("stays quiet", "a topic that keeps its rows for half an hour", {HEADROOM: "1790 1795x80"}, 600, False),
         Case("stays quiet", "everything is read", {HEADROOM: "2400-10x20 stale _x40"}, 600, False),

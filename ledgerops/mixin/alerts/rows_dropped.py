@@ -13,10 +13,15 @@ READ = 'ledgerops_input_rows_total{source="s"}'
 
 
 def _expression(site: Site) -> str:
-    window = site.window(WINDOW_SECONDS)
-    dropped = f"sum {BY} (increase({site.series('ledgerops_rows_dropped_by_watermark_total')}[{window}]))"
-    read = f"sum {BY} (increase({site.series('ledgerops_input_rows_total')}[{window}]))"
+    dropped, read = (_counted(site, name) for name in ("rows_dropped_by_watermark_total", "input_rows_total"))
     return f"{dropped} > {MIN_SHARE:g} * {read} > {MIN_ROWS}"  # a comparison keeps its left side
+
+
+def _counted(site: Site, name: str) -> str:
+    """What a counter of each query counted in the window: of a series that is younger all, with what its first batch
+    had, by which it is born."""
+    series, window = site.series(f"ledgerops_{name}"), site.window(WINDOW_SECONDS)
+    return f"sum {BY} (({series} unless {series} offset {window}) or increase({series}[{window}]))"
 
 
 ALERT = Alert(
@@ -31,6 +36,8 @@ ALERT = Alert(
         Case("fires", "one row in twenty", {DROPPED: "0+50x60", READ: "0+1000x60"}, 600, True),
         Case("stays quiet", "one row in ten thousand", {DROPPED: "0+1x60", READ: "0+10000x60"}, 600, False),
         Case("stays quiet", "three rows in all", {DROPPED: "0x10 3x50", READ: "0+10x60"}, 600, False),
+        Case("fires", "the first batch of a driver dropped them",
+             {DROPPED: "_x10 5000x60", READ: "_x10 90000x60"}, 400, True),
         Case("resolves", "none for an hour", {DROPPED: "0+50x40 2000x240", READ: "0+1000x280"}, 4000, False),
         Case("series vanishes", "the query ended", {DROPPED: "0+50x40 stale", READ: "0+1000x40 stale"}, 2400, False),
         Case("query restarts", "counters begin anew", {DROPPED: "0x60", READ: "0+1000x20 0+1000x40"}, 600, False),

@@ -32,6 +32,7 @@ ALERT = Alert(
         Case("fires", "its queries ran", {"up": "1x8 0x40", ACTIVE: "1x8 stale"}, 300, True),
         Case("stays quiet", "it was stopped: the last scrape says that its queries ended",
              {"up": "1x8 0x340", ACTIVE: "1x7 0 stale"}, 4000, False),
+        Case("stays quiet", "it was stopped half a day ago", {"up": "1x8 0x3300", ACTIVE: "1x7 0 stale"}, 48600, False),
         Case("stays quiet", "it misses one scrape", {"up": "1x8 0x1 1x40"}, 180, False),
         Case("resolves", "it answers again", {"up": "1x8 0x20 1x40"}, 700, False),
         Case("series vanishes", "it is no longer a target", {"up": "1x8 stale"}, 300, False),

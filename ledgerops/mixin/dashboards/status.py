@@ -47,7 +47,7 @@ def last(metric: str, recorded: str) -> str:
 
 ACTIVE = q(promql.ACTIVE)
 RUNS_ELSEWHERE = f"({ACTIVE} == 0 and on ({ONE}) {ACTIVE} == 1)"
-LOST = f"({last(promql.ACTIVE, promql.LAST_ACTIVE)} == 1 unless on ({ONE}) {ACTIVE})"
+LOST = f"(({last(promql.ACTIVE, promql.LAST_ACTIVE)} > 0) ^ 0 unless on ({ONE}) {ACTIVE})"
 
 
 def present(expression: str) -> str:

@@ -91,4 +91,7 @@ def test_a_lost_driver_names_the_queries_that_nobody_runs(tmp_path, after):
 
     said = observer_said(tmp_path, series, "LedgerDriverLost", after)
 
-    assert "d:1 of ledgerops stopped answering while its queries ran (2): orders payments. Nothing has" in said
+    assert (
+        "d:1 of ledgerops stopped answering while its queries ran or had failed (2): orders payments. Nothing has"
+        in said
+    )

@@ -28,6 +28,7 @@ def test_a_query_has_the_number_of_its_status_and_no_other(tmp_path):
     names = [name for name, _ in STATUSES if name not in DERIVED]
     pairs = [(name, each) for name in names for each in names]
     page = {("ledgerops_query_status", (("query", q), ("status", each))): float(q == each) for q, each in pairs}
+    page[("ledgerops_query_active", (("query", "failed"),))] = 0.0  # as its driver says
     asked = {
         f"({filled(status(), query=name)}) {sign} {NUMBERS[name]}": (name, sign)
         for name in names
