@@ -27,9 +27,12 @@ class MemoryLimit(NamedTuple):
 
 
 def cpu_limit(root: Path = ROOT, own: Path = OWN) -> CpuLimit | None:
-    """The smallest limit of the group and those around it that can be seen from within; None without any."""
+    """The smallest limit of the group and those around it that can be seen from within, and the longest that one of
+    them held back, which may be another one that is shared; None without any."""
     limits = [limit for folder in _folders("cpu", root, own) if (limit := _cpu(folder)) is not None]
-    return min(limits, default=None)
+    if not limits:
+        return None
+    return CpuLimit(min(each.cores for each in limits), max(each.held_back_seconds for each in limits))
 
 
 def memory_limit(root: Path = ROOT, own: Path = OWN) -> MemoryLimit | None:

@@ -54,6 +54,7 @@ class DeltaTable:
         """Those after a version, oldest first, at most MAX_ENTRIES; of a table at first sight the newest ones."""
         assert self.head is not None
         first = max(0, self.head - MAX_ENTRIES + 1) if after is None else after + 1
+        first = max(first, self.oldest or 0)  # those before are deleted
         wanted = range(first, min(self.head + 1, first + MAX_ENTRIES))
         self.read_commits(wanted.start, wanted.stop - 1)
         return [self.entries[version] for version in wanted]

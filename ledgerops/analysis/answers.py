@@ -27,6 +27,8 @@ from ledgerops.runtime.snapshot import QuerySnapshot
 MAX_CHARACTERS = 4_000  # of an answer: about 1,000 tokens
 MAX_VALUES = 20  # series of a metric that are shown
 MAX_SERIES = 10_000  # of a query, among which they are found
+# what capacity is asked for: times the rows, seconds (a century), cores of a cluster
+MAX_LOAD, MAX_TRIGGER_SECONDS, MAX_CORES = 1_000, 36_500 * 86_400, 100_000
 BY_NAME = {metric.name: metric for metric in METRICS}
 
 
@@ -77,6 +79,12 @@ class Answers:
         from ledgerops.analysis.capacity.report import text as capacity_text
         from ledgerops.analysis.capacity.situation import situation
 
+        for name, value, most in (
+            ("load_factor", load_factor, MAX_LOAD), ("trigger_seconds", trigger_seconds, MAX_TRIGGER_SECONDS),
+            ("cores", cores, MAX_CORES),
+        ):  # fmt: skip
+            if value is not None and not 0 < value <= most:
+                raise UserError(f"{name} is out of range: {value!r:.40}; give more than 0, and at most {most:,}")
         views, at, _ = read_views(self._place, query, config=self._config)
         questions = [Question()]
         if load_factor or trigger_seconds or cores:

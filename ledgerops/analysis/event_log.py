@@ -84,7 +84,8 @@ class Log:
 
     def __init__(self) -> None:
         self._now = 0.0
-        self._names: dict[str, str] = {}  # run id -> query
+        self._runs: set[str] = set()  # of queries
+        self._names: dict[str, str] = {}  # run id -> query, of those that have a name
         self._batches: dict[int, tuple[str, int]] = {}  # stage id -> run id, batch id
         self._active: dict[str, str] = {}  # run id -> query id, of runs whose end was not reported
         self._begun: dict[str, Work] = {}  # by run id
@@ -177,7 +178,7 @@ class Log:
                     key = int(event["Stage ID"]), int(event["Stage Attempt ID"])
                     if work := self._work(key[0]):
                         work.running[key[0]] -= work.running[key[0]] > 0  # its begin may not be in the log
-                        work.done += not info["Failed"]
+                        work.done += not (info["Failed"] or info.get("Killed"))
                     if key[0] in self._batches:
                         self._tasks.setdefault(key, StageTasks()).add(event)
                 case "SparkListenerStageCompleted":
@@ -197,6 +198,7 @@ class Log:
         run_id = str(event.get("runId"))
         match name:
             case "QueryStartedEvent":
+                self._runs.add(run_id)
                 query = _text(event, "name")
                 if query is not None:
                     self._names[run_id] = query
@@ -216,6 +218,7 @@ class Log:
 
     def _progress(self, progress: Mapping[str, Any]) -> Iterator[Observation]:
         run_id = str(progress["runId"])
+        self._runs.add(run_id)
         began = parse_instant(progress.get("timestamp"))
         ended = began + progress.get("batchDuration", 0) / 1000 if began is not None else None
         if isinstance(progress.get("name"), str):
@@ -262,7 +265,7 @@ class Log:
 
     def _unfinished(self, run_id: str) -> Iterator[Observation]:
         work = self._begun.pop(run_id, None)
-        if work is not None and work.due < math.inf and run_id in self._names:
+        if work is not None and work.due < math.inf and run_id in self._runs:
             yield self._report(run_id, work, self._now)
 
     def _work(self, stage_id: int) -> Work | None:
@@ -279,7 +282,7 @@ class Log:
         found: list[Observation] = []
         for due, run_id in late:
             work = self._begun.get(run_id)
-            if work is not None and work.due == due and run_id in self._names:  # else it has ended, or is no query
+            if work is not None and work.due == due and run_id in self._runs:  # else it has ended, or is no query
                 found.append(self._report(run_id, work, due))
                 work.due = now + AGAIN_SECONDS - (now - work.since) % AGAIN_SECONDS
                 heappush(self._due, (work.due, run_id))
@@ -314,7 +317,6 @@ class Log:
             return  # a stage that failed may be run again
         if work := self._work(key[0]):
             work.running.pop(key[0], None)  # of a second copy of a task the end comes later
-        del self._batches[key[0]]
         summary = tasks.summary(info) if tasks is not None else None
         if tasks is not None and summary is not None:
             self._stages.setdefault(batch, []).append(summary)
@@ -334,7 +336,7 @@ class Log:
         if not isinstance(run_id, str):
             found = re.search(r"runId = ([0-9a-f-]{36})", str(event.get("description")))
             run_id = found[1] if found else ""
-        if run_id not in self._names:
+        if run_id not in self._runs:
             return
         reads, known = self._plans.get(run_id, (0, None))
         if reads >= MAX_PLANS:

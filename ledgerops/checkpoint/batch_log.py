@@ -82,7 +82,7 @@ class BatchLog:
         """The same after a restart, another one with a new checkpoint; None where the checkpoint does not say."""
         try:
             return parse_query_id(_text(self.path / "metadata"))
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
 
     @property

@@ -76,7 +76,9 @@ def _read(folder: Path, number: int, batch: int) -> Operator:
         if version not in ("v1", "v2"):
             raise UserError(f"{file} has version {version:.10}, which needs a newer ledgerops")
         return _parse(json.loads(text), number)
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+    except (
+        OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError
+    ) as error:  # fmt: skip
         raise UserError(f"cannot read {file} ({type(error).__name__}: {error}); the checkpoint is damaged") from None
 
 

@@ -7,6 +7,7 @@ one (or from nothing, version 0) and every change after it.
 import json
 import re
 import zipfile
+import zlib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -50,7 +51,9 @@ class StoreFiles:
             try:
                 with zipfile.ZipFile(file) as snapshot:
                     rows = json.loads(snapshot.read("metadata").split(b"\n", 1)[1])["numKeys"]
-            except (OSError, ValueError, KeyError, IndexError, zipfile.BadZipFile):
+            except (
+                OSError, ValueError, LookupError, TypeError, EOFError, RuntimeError, zlib.error, zipfile.BadZipFile
+            ):  # fmt: skip
                 return None
             return rows if isinstance(rows, int) and rows >= 0 else None
         return None

@@ -251,7 +251,7 @@ def _cause(cause: Mapping[str, Any], query: Mapping[str, Any], at: str, verbose:
     for remedy in cause["remedies"][:1]:
         yield _labelled("do first", _step(remedy, verbose))
         if remedy["command"]:
-            yield _labelled("command", remedy["command"])
+            yield _labelled("command", clean(remedy["command"]))
     for remedy in cause["remedies"][1:] if verbose else filter(None, [cure(cause["remedies"])]):
         yield _labelled("then", _step(remedy, verbose))
     if verbose:

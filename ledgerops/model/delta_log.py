@@ -60,7 +60,7 @@ def last_checkpoint(text: str) -> int | None:
 
 
 def _actions(text: str) -> Iterator[Mapping[str, Any]]:
-    for line in text.splitlines():
+    for line in text.split("\n"):  # and at no other sign that ends a line elsewhere: values may have it
         try:
             action = json.loads(line)
         except (ValueError, RecursionError):

@@ -8,6 +8,7 @@ from typing import TypeGuard
 
 from ledgerops.model.records import Offsets, Partition
 
+MAX_DIGITS = 20  # of an offset, with its sign
 UNSET = (None, "null", "None", "")  # PySpark's fromJObject turns a null offset into the words
 TOPICS, PARTITIONS = 200, 10_000  # that are remembered, the latter of each topic
 
@@ -36,9 +37,13 @@ def decoded(value: object) -> object:
     if value in UNSET:
         return None
     try:
-        return json.loads(value)
+        return json.loads(value, parse_int=_whole)
     except (ValueError, RecursionError):
         return value
+
+
+def _whole(text: str) -> int | None:
+    return int(text) if len(text) <= MAX_DIGITS else None  # no offset: nothing can calculate with it
 
 
 def by_topic(value: object) -> Offsets | None:

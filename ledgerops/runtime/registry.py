@@ -37,12 +37,13 @@ class QueryState:
 
 class QueryRegistry:
     """Not thread-safe: one worker owns it. `judge` makes the diagnoser of a new query. Without `counts` no running
-    totals are kept, which only the exporter needs."""
+    totals are kept, which only the exporter needs. One that `forgets` keeps MAX_ENDED_QUERIES that have ended."""
 
     def __init__(
-        self, judge: Callable[[], Diagnoser], counts: bool = True, trigger_interval: float | None = None
-    ) -> None:
-        self._judge, self._counts = judge, counts
+        self, judge: Callable[[], Diagnoser], counts: bool = True, trigger_interval: float | None = None,
+        forgets: bool = True,
+    ) -> None:  # fmt: skip
+        self._judge, self._counts, self._forgets = judge, counts, forgets
         self._trigger_interval = trigger_interval
         self._query_names: dict[str, str] = {}  # run id -> query: idle and terminated events carry no name
         self._given_names: dict[str, str] = {}  # run id -> the name given to it, because Spark's belongs to another run
@@ -128,7 +129,8 @@ class QueryRegistry:
         self._remember(run_id, query)
         state = self.queries.get(query)
         if state is None:
-            self._forget_ended()
+            if self._forgets:
+                self._forget_ended()
             state = self.queries[query] = QueryState(query, self._judge())
         return state
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 
 from ledgerops.config import FRESHNESS_OBJECTIVE_SECONDS
-from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.diagnosis.engine import AFTERMATH_SECONDS, Diagnoser
 from ledgerops.diagnosis.muting import NOTHING, Muted
 from ledgerops.errors import UserError, did_you_mean
 from ledgerops.model.finding import Verdict
@@ -32,6 +32,7 @@ class Replay:
             lambda: Diagnoser(freshness=self.freshness, muted=self.muted),
             counts=counts,
             trigger_interval=trigger_interval,
+            forgets=False,
         )
         self.at: float | None = None
         self.bad = 0
@@ -94,6 +95,9 @@ class Replay:
         first = math.floor(self.at / every) + 1
         for number in range(first, math.ceil(min(until, self.at + MAX_SILENCE_SECONDS) / every)):
             for state in self.registry.queries.values():
+                over = state.history.ended
+                if over is not None and state.verdict and state.verdict.at > over.at + AFTERMATH_SECONDS:
+                    continue  # nothing changes any more
                 if state.verdict is None or state.verdict.at <= (number - 1) * every:
                     yield self.registry.judge(state, number * every, brief)
 

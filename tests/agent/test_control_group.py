@@ -59,6 +59,16 @@ def test_of_a_group_within_others_the_tightest_limit_counts(limits):
     assert limits("0::/kubepods/pod7/driver\n", files) == (CpuLimit(1.0, 0.0), MemoryLimit(9500, 500))
 
 
+def test_a_group_that_others_share_holds_back_as_well(limits):
+    files = {
+        "slice/driver/cpu.max": "150000 100000\n",
+        "slice/driver/cpu.stat": "throttled_usec 0\n",
+        "slice/cpu.max": "200000 100000\n",
+        "slice/cpu.stat": "throttled_usec 500000000\n",
+    }
+    assert limits("0::/slice/driver\n", files)[0] == CpuLimit(1.5, 500.0)
+
+
 @pytest.mark.parametrize(
     ("own", "files"),
     [

@@ -181,6 +181,12 @@ def test_a_log_that_begins_at_a_checkpoint_is_followed_from_there(table, cut):
     assert (table.head, table.oldest) == (5, 4)
 
 
+@pytest.mark.parametrize("after", [None, 1])
+def test_the_commits_of_a_log_that_begins_at_a_checkpoint_are_those_that_are_left(table, cut, after):
+    table.advance(-1, T0)
+    assert [each.version for each in table.commits(after)] == [4, 5]
+
+
 def test_a_reader_whose_version_was_deleted_is_told_so(table, cut):
     table.advance(1, T0)
     assert table.head == 5

@@ -134,6 +134,43 @@ def test_attempts_that_did_not_end_well_count_for_no_work_of_their_stage(tmp_pat
     assert after == before | {9: before[9] | failed}
 
 
+def test_a_stage_that_is_run_again_counts_both_times(tmp_path):
+    """After an executor was lost, and with it what the stage had written for the next one."""
+    events = plain_events()
+    of_stage = (n for n, each in enumerate(events) if each.get("Stage Info", {}).get("Stage ID") == 9)
+    place = next(n for n in of_stage if events[n]["Event"].endswith("StageCompleted"))
+    ended = next(each for each in events if each["Event"].endswith("TaskEnd") and each["Stage ID"] == 9)
+    again = events[place] | {"Stage Info": events[place]["Stage Info"] | {"Stage Attempt ID": 1}}
+    events[place + 1 : place + 1] = [ended | {"Stage Attempt ID": 1}, again]
+
+    def attempts(path):
+        return [each["stage_id"] for found in seen(path, "tasks") for each in found.data["stages"]].count(9)
+
+    assert (attempts(PLAIN), attempts(written(tmp_path, events))) == (1, 2)
+
+
+def test_a_query_without_a_name_is_read_as_any_other(tmp_path):
+    events = plain_events()
+    for event in events:
+        for told in (event, event.get("progress", {})):
+            if "runId" in told:
+                told["name"] = None
+    found, named = (Counter(each.kind for each in event_log.read(path)) for path in (written(tmp_path, events), PLAIN))
+    assert found == named and found["plan"] > 0
+
+
+def test_of_many_queries_that_have_ended_none_is_forgotten(tmp_path):
+    """Each cell of a notebook that shows a stream leaves one."""
+    starts = [each for each in plain_events() if each["Event"] == f"{LISTENER}QueryStartedEvent"]
+    log = [each for each in plain_events() if each["Event"].endswith(("LogStart", "ApplicationStart"))]
+    for number in range(300):
+        run = {"id": f"id-{number}", "runId": f"run-{number}", "name": f"q{number}"}
+        log.append(starts[0] | run)
+        log.append({"Event": f"{LISTENER}QueryTerminatedEvent", **run, "exception": "boom" if number < 50 else None})
+    incidents = Investigation(str(written(tmp_path, log))).diagnose()["incidents"]
+    assert {each["query"] for each in incidents} == {f"q{number}" for number in range(50)}
+
+
 def test_a_statement_that_failed_is_known_with_its_error_and_its_stages_are_nobodys(tmp_path):
     events = plain_events()
     job = next(each for each in events if 9 in each.get("Stage IDs", ()))

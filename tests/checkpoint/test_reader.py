@@ -1,6 +1,7 @@
 """What is known of a checkpoint from its files, and what is said of one that cannot be read."""
 
 import json
+import re
 
 import pytest
 
@@ -110,6 +111,23 @@ BROKEN = {
         "a backup, or start the query with a new checkpoint",
     ),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"stateStoreInfo": []},
+        {"operatorPropertiesJson": "[]"},
+        {"stateStoreInfo": [{"storeName": "s", "numPartitions": 1e999}]},
+    ],
+    ids=["no store", "no properties", "no number of partitions"],
+)
+def test_operator_metadata_of_another_form_is_damaged(tmp_path, changed):
+    path = checkpoint(tmp_path / "q")
+    version, _, text = (path / METADATA).read_text().partition("\n")
+    (path / METADATA).write_text(f"{version}\n{json.dumps(json.loads(text) | changed)}")
+    said = refusal_of(open_checkpoint, path)
+    assert re.fullmatch(r"cannot read .*/metadata \(\w+: .*\); the checkpoint is damaged", said)
 
 
 @pytest.mark.parametrize(("files", "text", "said"), BROKEN.values(), ids=BROKEN)

@@ -47,6 +47,12 @@ REFUSED = [
     ("diagnose", {"query": "no_such_query"}, "no query 'no_such_query' in"),
     ("rule", {"slug": "input-overlod"}, "no rule is called 'input-overlod'; did you mean input-overload?"),
     ("metric", {"name": "ledgerops_lag"}, "no metric is called 'ledgerops_lag'"),
+    (
+        "capacity",
+        {**QUERY, "load_factor": -2.0},
+        "load_factor is out of range: -2.0; give more than 0, and at most 1,000",
+    ),
+    ("capacity", {**QUERY, "cores": 0}, "cores is out of range: 0; give more than 0, and at most 100,000"),
     ("diagnose", {"at": "yesterday"}, "'yesterday' is not a time; write it like 2026-11-21T08:30:00Z"),
 ]
 

@@ -32,6 +32,12 @@ def test_the_commit_of_a_streaming_query_says_its_batch_rows_files_and_bytes(tex
     assert (commit.query_id, commit.sizes) == ("id-1", sizes)
 
 
+def test_a_value_may_hold_signs_that_end_a_line_elsewhere():
+    added = [{"add": ADD | {"stats": "a\u2028b\u2029c\u0085d"}}, {"add": ADD | {"size": 700}}]
+    text = "\n".join(json.dumps(each, ensure_ascii=False) for each in ({"commitInfo": STREAMED}, *added))
+    assert parse_commit(4, text, T0).sizes == (500, 700)
+
+
 def test_files_without_new_rows_are_written_but_not_to_be_read():
     told = {"commitInfo": {"inCommitTimestamp": 1795454637000}}
     commit = parse_commit(4, entry(told, {"add": ADD | {"dataChange": False}}, {"remove": {"path": "o"}}), T0)

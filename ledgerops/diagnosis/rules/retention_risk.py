@@ -30,6 +30,7 @@ Evidence:
 """
 
 from collections.abc import Iterator
+from shlex import quote
 
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.retention import MAX_HEADROOM_SHARE, MAX_SECONDS_TO_LOSS, MIN_SHRINK_RATIO, risks, worst
@@ -67,7 +68,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         why = "without the version or snapshot that it reads next the query cannot go on with its checkpoint"
         keep = first_step("retention-risk", "table", why, table=topic)
     else:
-        why, command = "this takes effect at once and needs no restart of the query", ALTER.format(topic)
+        why, command = "this takes effect at once and needs no restart of the query", ALTER.format(quote(topic))
         keep = first_step("retention-risk", GENERAL, why, topic=topic, command=command)
     yield Finding(
         f"the oldest unread {what}{more} will be deleted in {duration(left)}, "

@@ -47,7 +47,7 @@ def _entries(table: Path) -> list[Path]:
 
 def _actions(entry: Path) -> Iterator[Mapping[str, Any]]:
     try:
-        for line in read_text(entry).splitlines():
+        for line in filter(str.strip, read_text(entry).split("\n")):
             action = dict(json.loads(line))
             if not all(isinstance(action[kind]["path"], str) for kind in ("add", "remove") if kind in action):
                 raise ValueError("a file without a path")
