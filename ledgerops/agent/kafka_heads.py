@@ -54,8 +54,9 @@ class KafkaCollector:
             for topic, partition in set(asked) - refused.keys()
             if any(partition not in answer[end].get(topic, ()) for end in ENDS)
         }
-        self._broker.note_answer(not silent)
-        self._queue_offsets(queries, answer, silent, began)
+        withheld = {(topic, partition): reason for topic, partition, reason in answer.get("withheld", ())}
+        self._broker.note_answer(not silent - withheld.keys())  # a new process would get the same answer
+        self._queue_offsets(queries, answer, silent, withheld, began)
         if refused:
             (topic, partition), reason = next(iter(refused.items()))
             raise BrokerError(f"{topic} {partition}: {reason}")
@@ -65,8 +66,9 @@ class KafkaCollector:
         self._closing = True
 
     def _queue_offsets(
-        self, queries: Mapping[str, set[Partition]], answer: Mapping[str, Any], silent: set[Partition], began: float
-    ) -> None:
+        self, queries: Mapping[str, set[Partition]], answer: Mapping[str, Any], silent: set[Partition],
+        withheld: Mapping[Partition, str], began: float,
+    ) -> None:  # fmt: skip
         runs = self._runs.by_query()
         for name, read in queries.items():
             if name not in runs:
@@ -76,7 +78,8 @@ class KafkaCollector:
             if unanswered:
                 since = self._since.setdefault(name, began)
                 of = "" if len(unanswered) == len(read) else f"{len(unanswered)} of {len(read)} partitions: "
-                data: dict[str, Any] = {"error": f"{of}{answer['reason']}", "unreachable_since": since}
+                reason = next((withheld[each] for each in sorted(unanswered) if each in withheld), answer["reason"])
+                data: dict[str, Any] = {"error": f"{of}{reason}", "unreachable_since": since}
             else:
                 self._since.pop(name, None)
                 data = {end: _offsets_of(read, answer[end]) for end in ENDS}

@@ -48,14 +48,16 @@ class OffsetClient:
         return self._commit(question)
 
     def _offsets(self, question: Mapping[str, Any]) -> dict[str, Any]:
-        """Head and earliest offset of each partition, what the broker refuses, and settings of topics."""
+        """Head and earliest offset of each partition, what the broker refuses or cannot say now, as without a leader,
+        and settings of topics."""
         seconds, began = float(question["seconds"]), time.monotonic()
         asked = [(topic, partition) for topic, partition in question["partitions"]]
         newest, oldest = ask_offsets(self._admin, asked, ("latest", "earliest"), seconds)
         took = round(time.monotonic() - began, 4)
-        refused = _refused(newest) + _refused(oldest)
+        refused, withheld = (_errors(newest, final) + _errors(oldest, final) for final in (True, False))
         latest, earliest = _by_topic(newest), _by_topic(oldest)
         found = {"latest": latest, "earliest": earliest, "refused": refused, "reason": self._reason(), "seconds": took}
+        found["withheld"] = withheld
         topics = [topic for topic in question["settings"] if topic in latest]
         return {**found, "settings": self._settings(topics, seconds) if topics else {}}
 
@@ -124,18 +126,19 @@ class OffsetClient:
         return "timed out" if reason is None else plain(without_secrets(self._client, reason))
 
 
-def _refused(offsets: Offsets) -> list[tuple[str, str, str]]:
-    """Topic, partition and reason of what the broker does not have, or does not show to this client."""
+def _errors(offsets: Offsets, final: bool) -> list[tuple[str, str, str]]:
+    """Topic, partition and reason of what the broker does not have, or does not show to this client; or of other errors
+    that a broker answered with, in which the client itself has no part."""
     from confluent_kafka import KafkaError
 
-    final = (
+    refusals = (
         KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION,
         KafkaError.TOPIC_AUTHORIZATION_FAILED,
     )  # fmt: skip
     return [
         (topic, str(partition), str(error.str()))
         for (topic, partition), error in offsets.errors.items()
-        if error.code() in final
+        if (error.code() in refusals if final else error.code() > 0 and error.code() not in refusals)
     ]
 
 

@@ -195,6 +195,27 @@ def test_a_retention_that_cannot_be_read_for_once_stays_as_it_was():
     assert broker.settings == []
 
 
+@pytest.mark.parametrize(
+    ("withheld", "reason", "useful"),
+    [([("t", "1", "Leader not available")], "Leader not available", True), ([], "timed out", False)],
+    ids=["a partition without a leader", "no answer for one"],
+)
+def test_what_the_broker_cannot_say_is_its_answer_and_no_reason_for_another_process(withheld, reason, useful):
+    class Partly(Answering):
+        def ask(self, question, given_up):
+            answer = {**super().ask(question, given_up), "withheld": withheld, "reason": "timed out"}
+            return answer | {end: {"t": {"0": 5}} for end in ("latest", "earliest")}
+
+        def note_answer(self, useful):
+            noted.append(useful)
+
+    noted, box, queries = [], queue(), Queries()
+    queries.read("a", {"t": {"0": 0, "1": 0}})
+    KafkaCollector(box, queries.runs, Partly()).collect()
+    assert told(box)["a"]["error"] == f"1 of 2 partitions: {reason}"
+    assert noted == [useful]
+
+
 def test_an_answer_is_read_back_as_it_was_written():
     offsets = {"latest": {"t": {"0": 5}}, "earliest": {"t": {"0": 2}}}
     retention = {"retention_seconds": {"t": 60.0}}
