@@ -28,6 +28,7 @@ class JavaSnapshots:
     def __init__(self, run: Run, description: str | None) -> None:
         self._run, self._description = run, description
         self._table: Any = None
+        self._as_json: Callable[[Any, bool], Any] | None = None
 
     def refresh(self) -> None:
         """Reads the newest metadata."""
@@ -40,17 +41,20 @@ class JavaSnapshots:
         return self._text(self._table.currentSnapshot())
 
     def oldest(self) -> str | None:
-        """The oldest snapshot that the table still has."""
-        kept = self._table.snapshots().iterator()
-        return self._text(kept.next()) if kept.hasNext() else None
+        """The oldest ancestor of the current one that the table still has; a tag may keep an older one."""
+        return self._text(self._iceberg().util.SnapshotUtil.oldestAncestor(self._table))
 
     def snapshot(self, version: int) -> str | None:
         """A snapshot by its id; None where it was expired."""
         return self._text(self._table.snapshot(version))
 
     def _text(self, snapshot: Any) -> str | None:
-        parser = self._run.session.spark.sparkContext._jvm.org.apache.iceberg.SnapshotParser
-        return None if snapshot is None else str(parser.toJson(snapshot, False))
+        if self._as_json is None:  # py4j asks the JVM for each part of the name
+            self._as_json = self._iceberg().SnapshotParser.toJson
+        return None if snapshot is None else str(self._as_json(snapshot, False))
+
+    def _iceberg(self) -> Any:
+        return self._run.session.spark.sparkContext._jvm.org.apache.iceberg
 
     def _find(self) -> Any:
         execution = execution_of(self._run)
@@ -115,7 +119,7 @@ class IcebergTable:
     def commits(self, after: int | None) -> Sequence[IcebergSnapshot]:
         """The snapshots since the one with the id `after`, oldest first; of a table at first sight the newest ones."""
         known = EMPTY if after is None else after
-        path = list(self._ancestors(known, MAX_SNAPSHOTS))
+        path = list(self._ancestors(known, NEWEST if after is None else MAX_SNAPSHOTS))
         self._forget_others(path)
         newest = [each for each in path if each.version != known]
         return newest[: NEWEST if after is None else None][::-1]

@@ -4,6 +4,7 @@ the first is the JSON of a file. Every tenth entry, `N.compact`, repeats all bef
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ from ledgerops.input_files import open_regular
 
 MAX_ENTRY_BYTES = 1024 * 1024  # of an entry that are read: some 7,000 files
 MAX_MILLISECONDS = 10**14  # the year 5138
+WILDCARD = re.compile(r"[*?\[{]")
 
 
 class TakenFiles(NamedTuple):
@@ -28,13 +30,16 @@ class TakenFiles(NamedTuple):
 def read_named_entry(checkpoint: Path, folder: str, entry: int) -> TakenFiles | None:
     """The same of the named source that reads files of `folder` (a URI, which may have wildcards); None for none.
     Spark's progress does not say how a source is called."""
-    prefix = local_path(folder.partition("*")[0])
+    plain = WILDCARD.split(folder, maxsplit=1)[0]
+    prefix, found = local_path(plain), []
     for log in sorted((checkpoint / "sources").iterdir()):
         taken = read_entry(checkpoint, log.name, entry)
         read = local_path(taken.path) if taken else None
-        if prefix is not None and read is not None and str(read).startswith(str(prefix)):
-            return taken
-    return None
+        if prefix is None or read is None:
+            continue
+        if read.is_relative_to(prefix) if plain == folder else str(read).startswith(str(prefix)):
+            found.append(taken)
+    return found[0] if len(found) == 1 else None  # of several it is not known whose they are
 
 
 def read_entry(checkpoint: Path, source: int | str, entry: int) -> TakenFiles | None:

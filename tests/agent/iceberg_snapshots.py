@@ -45,7 +45,10 @@ class History:
         return None if self.visible is None else json.dumps(self.snapshots[self.visible])
 
     def oldest(self) -> str | None:
-        return json.dumps(next(iter(self.snapshots.values()))) if self.snapshots else None
+        each = self.visible
+        while each is not None and (before := self.snapshots[each].get("parent-snapshot-id")) in self.snapshots:
+            each = before
+        return None if each is None else json.dumps(self.snapshots[each])
 
     def snapshot(self, version: int) -> str | None:
         self.asked.append(version)

@@ -4,7 +4,7 @@ import pytest
 
 from ledgerops.agent import iceberg_table
 from ledgerops.agent.hadoop_files import FileError
-from ledgerops.agent.iceberg_table import EMPTY, IcebergTable
+from ledgerops.agent.iceberg_table import EMPTY, NEWEST, IcebergTable
 from ledgerops.model.records import TableCommit, TablePosition, TableRead
 from tests.agent.iceberg_snapshots import History
 from tests.build import T0
@@ -73,6 +73,15 @@ def test_the_oldest_snapshot_is_told_once_older_ones_are_expired(history):
     found = left(history, SECOND)
     assert (found.oldest, found.oldest_at, found.versions) == (SECOND, T0 + 10, 2)
     assert left(history, THIRD).oldest == SECOND
+
+
+def test_the_first_look_at_a_long_history_reads_what_it_needs(history):
+    for _ in range(3 * NEWEST):
+        history.commit(1)
+    table = IcebergTable(history, "iceberg")
+    table.advance(-1, 0.0)
+    assert len(table.commits(None)) == NEWEST
+    assert len(history.asked) <= NEWEST
 
 
 def test_a_position_that_was_expired_or_rolled_back_is_said(history):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ledgerops.checkpoint.file_log import MAX_ENTRY_BYTES, TakenFiles, local_path, read_entry
+from ledgerops.checkpoint.file_log import MAX_ENTRY_BYTES, TakenFiles, local_path, read_entry, read_named_entry
 
 
 def line(entry, number, at=1_795_357_379_598):
@@ -51,6 +51,28 @@ def test_of_a_large_compacted_entry_the_end_is_read(tmp_path):
 def test_what_does_not_say_how_many_files_it_has_says_nothing(tmp_path, lines):
     write(tmp_path, "3", *lines)
     assert read_entry(tmp_path, 0, 3) is None
+
+
+@pytest.mark.parametrize(
+    ("folder", "files"),
+    [
+        pytest.param("file:/data/orders", 1, id="a folder"),
+        pytest.param("file:/data/orders_eu", 2, id="one whose name begins alike"),
+        pytest.param("file:/data/orders_{eu,us}", 2, id="with alternatives"),
+        pytest.param("file:/data/orders*", None, id="two that it may be"),
+        pytest.param("file:/elsewhere", None, id="none of them"),
+    ],
+)
+def test_the_log_of_a_named_source_is_known_by_the_folder_that_it_reads(tmp_path, folder, files):
+    for name, count in (("a", 2), ("b", 1)):
+        read = "orders_eu" if name == "a" else "orders"
+        entry = [
+            {"path": f"file:///data/{read}/{n}", "timestamp": 1_795_357_379_598, "batchId": 3} for n in range(count)
+        ]
+        (tmp_path / "sources" / name).mkdir(parents=True)
+        (tmp_path / "sources" / name / "3").write_text("\n".join(("v1", *map(json.dumps, entry))))
+    taken = read_named_entry(tmp_path, folder, 3)
+    assert (taken and taken.files) == files
 
 
 def test_an_entry_that_is_not_there_is_none(tmp_path):
