@@ -3,6 +3,8 @@
 A finding that ends and soon begins again is one period: a problem that comes and goes is one problem, not many.
 """
 
+import math
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -10,7 +12,7 @@ from typing import NamedTuple
 
 from ledgerops.diagnosis.rules import BY_SLUG
 from ledgerops.model.finding import SEVERITIES, Finding, Severity, Status, Verdict
-from ledgerops.model.history import History
+from ledgerops.model.history import MAX_ENDS, History
 
 MAX_GAP_SECONDS = 60.0  # thirty batches at a 2 s trigger, and several times as long as a finding may linger
 MIN_STATUS_SECONDS = 15.0  # a status or root cause that goes back sooner was not a change
@@ -101,10 +103,11 @@ class FindingHistory:
     @property
     def unrecorded_ends(self) -> Sequence[float]:
         """When runs began although nothing was recorded of how the one before ended, as of a driver that is killed."""
+        ends = [*sorted(at for at, _ in self.ends), math.inf]
         return [
             run.at
             for before, run in pairwise(self.runs)
-            if before.at < run.at and not any(before.at <= at <= run.at for at, _ in self.ends)
+            if before.at < run.at < ends[bisect_left(ends, before.at)]
         ]
 
     def _begin(self, finding: Finding, at: float) -> FindingPeriod:
@@ -124,7 +127,7 @@ class FindingHistory:
             self._run_id = history.run_id
             began = history.started_at if history.started_at is not None else self.last
             self.runs.append(Run(began, history.restarts + 1))
-        known = {at for at, _ in self.ends}
+        known = {at for at, _ in self.ends[-2 * MAX_ENDS :]}
         self.ends += [
             (end.at, LOST if end.lost else None if end.exception is None else end.error_class or end.exception)
             for end in history.ends

@@ -82,7 +82,7 @@ def _placed(made: Any, page: Page, site: Site) -> Any:
     """Adds the rows and panels at places of our own: the SDK's layout overflows at uneven widths."""
     for row, number, y, placed in places(page):
         section = dashboard.Row(row.title).id(number).grid_pos(models.GridPos(h=1, w=WIDTH, x=0, y=y))
-        panels = [_panel(place, site) for place in placed]
+        panels = [_panel(place, site, page) for place in placed]
         if row.collapsed:
             for panel in panels:
                 section = section.with_panel(panel)  # which collapses the row
@@ -94,12 +94,15 @@ def _placed(made: Any, page: Page, site: Site) -> Any:
     return made
 
 
-def _panel(place: Place, site: Site) -> Any:
+def _panel(place: Place, site: Site, page: Page) -> Any:
     panel = place.panel
     made = new_panel(panel.kind).title(titled(panel, site)).description(text(panel)).datasource(DATASOURCE)
     made = made.id(place.number).grid_pos(models.GridPos(h=panel.height, w=panel.width, x=place.x, y=place.y))
     for ref, target in lettered(panel):
-        asked = prometheus.Dataquery().expr(expression(target, site)).legend_format(target.legend)
+        asked_for = expression(target, site)
+        if page.single:  # Grafana takes the value of such a variable as it is: a name may have a bracket
+            asked_for = asked_for.replace('query=~"$query"', 'query="$query"')
+        asked = prometheus.Dataquery().expr(asked_for).legend_format(target.legend)
         asked = asked.ref_id(ref).datasource(DATASOURCE)
         asked = asked.instant() if is_instant(panel) else asked.range()
         if format_of(panel) != "time_series":

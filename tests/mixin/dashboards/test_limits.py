@@ -129,3 +129,11 @@ def test_restarts_are_bad_from_those_on_that_the_crash_loop_asks_for():
 
     assert bad == (2, BAD)
     assert f"[15m])) >= {bad[0]})" in crash_loop.ALERT.expression(OURS)
+
+
+@pytest.mark.parametrize("page", ["ledgerops-query", "ledgerops-state"])
+def test_a_page_of_one_query_shows_it_whatever_signs_its_name_has(page):
+    """Grafana takes the value of such a variable as it is: as a pattern `orders (v2)` would match nothing."""
+    asked = [target["expr"] for panel in panels(page, OURS).values() for target in panel.get("targets", ())]
+    assert any('query="$query"' in each for each in asked)
+    assert not any('query=~"$query"' in each for each in asked)
