@@ -105,9 +105,7 @@ class FindingHistory:
         """When runs began although nothing was recorded of how the one before ended, as of a driver that is killed."""
         ends = [*sorted(at for at, _ in self.ends), math.inf]
         return [
-            run.at
-            for before, run in pairwise(self.runs)
-            if before.at < run.at < ends[bisect_left(ends, before.at)]
+            run.at for before, run in pairwise(self.runs) if before.at < run.at < ends[bisect_left(ends, before.at)]
         ]
 
     def _begin(self, finding: Finding, at: float) -> FindingPeriod:

@@ -247,14 +247,14 @@ class History:
     def set_running(self, running: Running) -> None:
         """Keeps the batch that is running; ignored when it is of another run or the run has ended."""
         if running.run_id == self.run_id and self.ended is None:
-            earlier = self.running
-            if running.tasks is None:
-                moved = None
-            elif earlier and (earlier.jobs, earlier.tasks_done) == (running.jobs, running.tasks_done):
-                moved = earlier.moved
-            else:
-                moved = running.at
-            self.running = replace(running, moved=moved)
+            earlier, moved, pace = self.running, None, 0.0
+            if running.tasks is not None:
+                moved, pace = running.at, 0.0 if earlier is None else earlier.pace
+                if earlier and (earlier.jobs, earlier.tasks_done) == (running.jobs, running.tasks_done):
+                    moved = earlier.moved
+                elif earlier and earlier.moved is not None:
+                    pace = max(pace, running.at - earlier.moved)
+            self.running = replace(running, moved=moved, pace=pace)
 
     def add_heads(self, heads: Heads) -> None:
         """A sample of the source itself; one that is older than the newest is ignored."""

@@ -361,7 +361,9 @@ class Running:
     tasks: int | None = None  # of the running jobs, as far as their stages have begun
     tasks_done: int | None = None
     tasks_running: int | None = None
-    moved: float | None = None  # when these counts last changed; the history fills it in
+    # the history fills these in: when these counts last changed, and the most seconds between two such changes
+    moved: float | None = None
+    pace: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

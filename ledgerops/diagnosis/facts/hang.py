@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ledgerops.diagnosis.facts import growth
 from ledgerops.diagnosis.facts.contention import cpu_use
 from ledgerops.diagnosis.facts.deleted_offsets import MAX_ANSWER_SECONDS
-from ledgerops.diagnosis.limits import FAR_TIMES, SHOWN_BATCHES, VERY_FAR_TIMES, VERY_LONG_SECONDS
+from ledgerops.diagnosis.limits import CLEAR_TIMES, FAR_TIMES, SHOWN_BATCHES, VERY_FAR_TIMES, VERY_LONG_SECONDS
 from ledgerops.model.records import LONG_RUNNING
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
@@ -80,9 +80,12 @@ def first_batch_moves(view: QueryView) -> bool:
 
 
 def moves(view: QueryView, seconds: float = MOVING_SECONDS) -> bool:
-    """Whether the running batch has finished a task or begun a job a moment ago: it has more to do, and goes on."""
+    """Whether the running batch has finished a task or begun a job a moment ago, or not much longer ago than it takes
+    between two: it has more to do, and goes on."""
     running = view.run.unfinished
-    return running is not None and running.moved is not None and view.now - running.moved <= seconds
+    if running is None or running.moved is None:
+        return False
+    return view.now - running.moved <= max(seconds, min(CLEAR_TIMES * running.pace, MAX_FIRST_BATCH_SECONDS))
 
 
 def nothing_moves(view: QueryView) -> bool:

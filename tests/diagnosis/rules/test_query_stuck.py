@@ -77,6 +77,17 @@ def test_a_batch_whose_tasks_end_gets_no_early_warning_and_is_not_stuck(history,
 
 
 @cases(
+    "moved_ago, running, expected",
+    ("tasks of half a minute, one wave after the other", 40, 600, "warning"),
+    ("the last wave does not end", 70, 600, "critical"),
+)
+def test_tasks_that_take_long_end_seldom(history, moved_ago, running, expected):
+    view = work(history(running=running), moved_ago)
+    view.history.running = replace(view.history.running, pace=30.0)
+    assert severity(view) == expected
+
+
+@cases(
     "moved_ago, steps",
     ("it goes on", 3, ["let the batch end"]),
     ("it hangs", 40, ["take a thread dum", "stop the query an"]),
