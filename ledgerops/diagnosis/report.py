@@ -286,11 +286,10 @@ def _when(cause: Mapping[str, Any], at: str) -> str:
     since = cause["since"]
     if "ended" in cause:
         length = format.duration(cause["seconds"])
-        return f"{since[:19].replace('T', ' ')} to {cause['until'][11:19]} UTC, {length}, ended {cause['ended']}"
-    clock = since[11:19] if since[:10] == at[:10] else since[:19].replace("T", " ")
+        return f"{moment(since, '')} to {moment(cause['until'], since)} UTC, {length}, ended {cause['ended']}"
     began, now = parse_instant(since), parse_instant(at)
     length = f" ({format.duration(max(0.0, now - began))})" if began is not None and now is not None else ""
-    return f"{clock} UTC{length}"
+    return f"{moment(since, at)} UTC{length}"
 
 
 def _ruled_out(others: Sequence[Mapping[str, Any]], verbose: bool) -> str:
@@ -299,6 +298,11 @@ def _ruled_out(others: Sequence[Mapping[str, Any]], verbose: bool) -> str:
         return "; ".join(said)
     more = len(said) - MAX_TOLD
     return ", ".join(said[:MAX_TOLD]) + (f" and {more} more" if more > 0 else "")
+
+
+def moment(instant: str, day: str) -> str:
+    """The time of an instant, with its date where that is not the one of `day`; both in ISO 8601."""
+    return instant[11:19] if instant[:10] == day[:10] else instant[:19].replace("T", " ")
 
 
 def relative(seconds: float) -> str:
@@ -316,7 +320,7 @@ def timeline_lines(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         if number is not None and number != headed:
             yield _heading(document["incidents"][number]), "strong"
             day = each["at"][:10]
-        elif number is None and each["at"][:10] != day:
+        elif each["at"][:10] != day:
             day = each["at"][:10]
             yield f"{day} UTC", "strong"
         headed = number if number is not None else headed
@@ -328,7 +332,7 @@ def timeline_lines(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def _heading(incident: Mapping[str, Any]) -> str:
     began, ended = incident["began"], incident["ended"]
     queries = len(incident["queries"])
-    until = "ongoing" if ended is None else f"until {ended[11:19]}"
+    until = "ongoing" if ended is None else f"until {moment(ended, began)}"
     return f"incident at {format.instant(began)}, {until}, {format.counted(queries, 'query', 'queries')}"
 
 

@@ -10,6 +10,7 @@ from ledgerops.analysis.timeline import events, incidents, timeline
 from ledgerops.diagnosis.report import relative, timeline_lines
 from ledgerops.model.finding import Component, Evidence, Finding, Verdict
 from ledgerops.model.history import History
+from ledgerops.model.spark_progress import format_instant
 from tests.build import T0
 from tests.paths import RECORDED
 
@@ -283,3 +284,9 @@ def test_the_incidents_are_the_same_with_and_without_a_timeline(drill):
     place = str(RECORDED / "drills" / drill / "recording")
     told = Investigation(place, with_timeline=True).diagnose()["incidents"]
     assert told == Investigation(place).diagnose()["incidents"] != []
+
+
+def test_the_day_is_said_where_an_incident_goes_on_to_the_next():
+    told = lines(tell((90, (SINK,), (LATE,)), (86_400, (SINK,), (LATE,)), (86_420, (), ())))
+    day = format_instant(T0 + 86_400)[:10]
+    assert f"until {day} " in told[0] and f"{day} UTC" in told

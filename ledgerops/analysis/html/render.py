@@ -11,7 +11,7 @@ from markupsafe import Markup
 from ledgerops.common import format
 from ledgerops.diagnosis.place import place
 from ledgerops.diagnosis.proof import amount, confidence
-from ledgerops.diagnosis.report import relative
+from ledgerops.diagnosis.report import moment, relative
 from ledgerops.version import __version__
 
 BASE = "ledgerops.analysis.html"
@@ -30,10 +30,9 @@ def _environment() -> Environment:
     )  # fmt: skip
     environment.globals["version"] = __version__
     environment.filters |= {
-        "amount": amount, "confidence": confidence, "place": place, "relative": relative,
+        "amount": amount, "confidence": confidence, "moment": moment, "place": place, "relative": relative,
         "count": format.count, "counted": format.counted, "duration": format.duration, "instant": format.instant,
         "amount_head": lambda name: (name, "amount"),  # of a column of numbers
-        "clock": lambda instant: instant[11:19],  # of an ISO 8601 instant
         "percent": lambda share: f"{share:.0%}", "words": lambda name: name.replace("_", " "),
     }  # fmt: skip
     return environment

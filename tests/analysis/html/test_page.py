@@ -72,6 +72,15 @@ def test_what_is_over_is_told_at_its_worst(outage):
     assert [attributes["class"] for name, attributes in reader.seen if name == "h1"] == ["critical"]
 
 
+def test_the_day_is_said_where_it_is_not_that_of_the_row_before():
+    investigation = Investigation(str(OUTAGE), with_timeline=True, plots=True)
+    found = investigation.diagnose()
+    *_, before, last = found["timeline"]["events"]
+    before["at"], last["at"] = "2099-01-01T00:00:00.000Z", "2099-01-01T00:01:00.000Z"
+    _, text = read(investigation.page(found))
+    assert "2099-01-01 00:00:00" in text and "2099-01-01 00:01:00" not in text and " 00:01:00 " in text
+
+
 def test_what_was_ruled_out_is_named_and_its_reasons_are_folded():
     html = made(RECORDED / "drills" / "slow-broker" / "recording", at=parse_instant("2026-11-21T18:59:07Z"))
     folded = re.search(r"<details><summary>Ruled out: (.*?)</summary>(.*?)</details>", html, re.DOTALL)
