@@ -55,7 +55,8 @@ class KafkaCollector:
             if any(partition not in answer[end].get(topic, ()) for end in ENDS)
         }
         withheld = {(topic, partition): reason for topic, partition, reason in answer.get("withheld", ())}
-        self._broker.note_answer(not silent - withheld.keys())  # a new process would get the same answer
+        # beside good answers an error of the broker's is one as well, and a new process would get the same
+        self._broker.note_answer(not silent or bool(answer["latest"] and not silent - withheld.keys()))
         self._queue_offsets(queries, answer, silent, withheld, began)
         if refused:
             (topic, partition), reason = next(iter(refused.items()))
