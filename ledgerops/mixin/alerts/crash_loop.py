@@ -26,7 +26,8 @@ def _expression(site: Site) -> str:
     again = f"sum {BY} ({restarts} - min_over_time({restarts}[{window}])) >= {MIN_RESTARTS}"
     # a driver that ends with its query, or is killed, begins to count anew each time. One that has processed nothing
     # since it was started last was not started on purpose so often, unless it is started to process what there is
-    begun = f"changes({site.series(START)}[{window}]) >= {MIN_FAILURES}"
+    start = site.series(START)
+    begun = f"changes({start}[{window}]) >= {MIN_FAILURES} and on (job, app, query) {start}"
     idle = f"unless on (job, app, query) {site.series('ledgerops_last_batch_duration_seconds')} {unless_ends(site)}"
     return f"({failed} and on (job, app, query) {again}) or ({begun} {idle})"
 
@@ -62,6 +63,10 @@ ALERT = Alert(
         Case("fires", "each new driver is killed in its first batch",
              {of(STARTED, instance="a"): "100x8 stale", of(STARTED, instance="b"): "_x12 280x8 stale",
               of(STARTED, instance="c"): "_x24 460x8 stale", of(STARTED, instance="d"): "_x36 640x20"}, 650, True),
+        Case("series vanishes", "each new driver was killed, and no other came",
+             {of(STARTED, instance="a"): "100x8 stale", of(STARTED, instance="b"): "_x12 280x8 stale",
+              of(STARTED, instance="c"): "_x24 460x8 stale",
+              of(STARTED, instance="d"): "_x36 640x8 stale"}, 900, False),
         Case("stays quiet", "three new drivers, the last of which works",
              {of(STARTED, instance="a"): "100x8 stale", of(STARTED, instance="b"): "_x12 280x8 stale",
               of(STARTED, instance="c"): "_x24 460x8 stale", of(STARTED, instance="d"): "_x36 640x20",

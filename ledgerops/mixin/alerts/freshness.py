@@ -22,7 +22,6 @@ from ledgerops.mixin.alerts.promql import (
     of_ending,
     once_a_step,
     step_seconds,
-    unless_ends,
     worst,
 )
 from ledgerops.mixin.site import Site, duration
@@ -69,8 +68,7 @@ def records(site: Site) -> list[tuple[str, str]]:
         (
             BAD,
             # a query with a long trigger cannot be fresher than that: two of its intervals are allowed besides
-            # and of one that ends by itself nobody promised when
-            f"(({fresh} - 2 * {site.series(TRIGGER)}) > bool {site.freshness_seconds:g} {unless_ends(site)}) or "
+            f"(({fresh} - 2 * {site.series(TRIGGER)}) > bool {site.freshness_seconds:g}) or "
             f"({expected} unless on (job, app, query) {alive(site)}) or "
             f"(max by (job, app, query) ({site.series(LOST)}) unless on (job, app, query) {alive(site)})",
         ),

@@ -35,7 +35,7 @@ def total(site: Site, metric: str, *more: str) -> str:
 def too_old(site: Site) -> str:
     """The age of the oldest row or commit that each query has not read, where it is beyond the objective and two
     trigger intervals, of one that does not end by itself."""
-    return f"{worst(site, LAG)} > {site.freshness_seconds:g} + 2 * {site.series(TRIGGER)} {unless_ends(site)}"
+    return f"{worst(site, LAG)} > {site.freshness_seconds:g} + 2 * {site.series(TRIGGER)}"
 
 
 def ends(site: Site) -> str:
@@ -139,10 +139,14 @@ def stopped(site: Site, by: str) -> str:
 
 def base_records(site: Site) -> list[tuple[str, str]]:
     """Recording rules (name, expression) of what several alerts ask of each query: SILENCE, the seconds since it was
-    last seen by a driver that runs it, and TRIGGER, its interval, 0 where that is not known."""
+    last seen by a driver that runs it, and TRIGGER, its interval, 0 where that is not known. One that processes what
+    there is, and ends, has none: nobody promised when, and what compares with the interval leaves it out."""
     on = f"and on (job, app, instance, query) {site.series(ACTIVE)} == 1"
     known, running = worst(site, "ledgerops_trigger_interval_seconds"), worst(site, ACTIVE)
-    return [(SILENCE, f"max {BY} ((time() - {site.series(SEEN)}) {on})"), (TRIGGER, f"{known} or 0 * {running}")]
+    return [
+        (SILENCE, f"max {BY} ((time() - {site.series(SEEN)}) {on})"),
+        (TRIGGER, f"({known} or 0 * {running}) {unless_ends(site)}"),
+    ]
 
 
 def cause(site: Site) -> str:

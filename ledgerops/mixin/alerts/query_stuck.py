@@ -10,7 +10,6 @@ from ledgerops.mixin.alerts.promql import (
     ends,
     of_ending,
     of_rule,
-    unless_ends,
     worst,
 )
 from ledgerops.mixin.site import Site
@@ -44,7 +43,7 @@ def _expression(site: Site) -> str:
     )
     long = f"{quiet} > {spare_seconds(site):g} + 3 * ({batch} + {site.series(TRIGGER)})"
     return (
-        f"({long} {unless_ends(site)} unless on (job, app, query) {moves}) "
+        f"({long} unless on (job, app, query) {moves}) "
         f"or ({quiet} > {ENDING_SECONDS:g} and on (job, app, query) {ends(site)}) "
         f"or ({quiet} and on (job, app, query) {known})"
     )
