@@ -72,14 +72,14 @@ class FedWorker:
     batch: int = 0
     now: float = T0
     judge: Callable[[], Diagnoser] = Diagnoser
-    steady: Callable[[], float] = time.monotonic
 
     def __post_init__(self) -> None:
         self.queue, self.registry = _FedQueue(self.stats), QueryRegistry(self.judge)
         self.recorder = Recorder(self.folder / "recording")
         self.worker = Worker(
-            self.queue, self.registry, self.stats, recorder=self.recorder, clock=lambda: self.now, steady=self.steady
-        )
+            self.queue, self.registry, self.stats, recorder=self.recorder, clock=lambda: self.now,
+            steady=lambda: self.now,  # else the clock would seem to be set
+        )  # fmt: skip
 
     def remember(self, batches: int) -> FedWorker:
         """Fills the histories; rules and snapshots have their turn in the last two batches."""

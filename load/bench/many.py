@@ -83,7 +83,7 @@ def simulate(queries: int, warm: float = WARM_SECONDS, measured: float = MEASURE
     """Runs the worker through `warm` and then `measured` simulated seconds."""
     judges, spent = Counted(), 0.0
     with tempfile.TemporaryDirectory() as name:
-        fed = FedWorker(queries, PARTITIONS, Path(name), judge=judges, steady=lambda: fed.now)
+        fed = FedWorker(queries, PARTITIONS, Path(name), judge=judges)
         events = list(_events(queries, warm + measured))
         before: tuple[int, float] | None = None
         due = T0
