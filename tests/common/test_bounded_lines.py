@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import zstandard
@@ -144,6 +145,9 @@ def in_little_memory(*paths):
     return json.loads(done.stdout)
 
 
+DIAGNOSED = ("deeper.jsonl", "lists.jsonl")  # a good line is left that tells of a query
+
+
 def bombs(folder):
     """(file, what is said of it)"""
     deep = b'{"at":' + b"[" * 500_000 + b"]" * 500_000 + b"}\n"
@@ -184,7 +188,7 @@ def test_no_file_takes_much_memory_or_time_and_each_is_refused_in_one_line(tmp_p
     wrong = {
         str(path): (code, line[-300:], lines)
         for path, said, (code, line, lines) in zip(paths, expected, in_little_memory(*paths), strict=True)
-        if (code != 2 and "1 record of" not in said)
+        if code != (0 if Path(path).name in DIAGNOSED else 2)
         or lines > 1 + ("1 record of" in said)
         or said not in line.replace("ledgerops: ", ": ", 1)
     }

@@ -106,11 +106,11 @@ def test_a_running_batch_has_moved_when_a_task_has_ended_or_a_job_begun():
     remembered = history([])
     remembered.start(T0, "id-1", "run-1")
     moved = []
-    for at, (jobs, done) in enumerate([(1, 0), (1, 0), (1, 3), (2, 3), (2, 3)]):
+    for at, (jobs, done) in enumerate([(1, 0), (1, 0), (1, 3), (1, 3), (2, 3)]):
         remembered.set_running(Running(T0 + at, "run-1", T0, "Processing new data", jobs, 10, done))
         moved.append((remembered.running.moved - T0, remembered.running.pace))
 
-    assert moved == [(0, 0), (0, 0), (2, 2), (3, 2), (3, 2)]
+    assert moved == [(0, 0), (0, 0), (2, 2), (2, 2), (4, 2)]
 
 
 def test_memory_is_bounded_and_older_batches_keep_their_figures_but_not_custom_metrics():
