@@ -11,7 +11,7 @@ from ledgerops.mixin.problems import first_sentence
 from ledgerops.mixin.site import Site, duration
 from ledgerops.mixin.yaml_text import HEAD, document
 
-MAX_RULES = 20  # in a group
+MAX_RULES = 10  # in a group: its rules are evaluated one after another, groups side by side
 FILES: Mapping[str, tuple[Alert, ...]] = {
     "symptoms": SYMPTOMS,
     "freshness": FRESHNESS,
