@@ -6,6 +6,7 @@ from ledgerops.mixin.site import Site, duration
 
 BY = "by (job, app, query)"
 ACTIVE, LAST_ACTIVE = "ledgerops_query_active", "query:active:last_step_5m"
+KNOWN = "query:active:last_12h"
 EXPECTED, LOST, STATUS = "ledgerops_query_expected", "query:lost", "ledgerops_query_status"
 LAG = "ledgerops_query_lag_seconds"
 SILENCE, TRIGGER = "query:silence:seconds", "query:trigger:seconds"
@@ -99,11 +100,16 @@ def remembered(site: Site) -> list[tuple[str, str]]:
     are thousands of samples for each query. Their window is two steps, so that the last value before a driver is gone
     is among them. A query that was taken over is remembered as ended on the driver that is gone: whatever ends later
     where it went is no second loss."""
-    step, active, last = once_a_step(site), site.series(ACTIVE), _last(site, REMEMBERED_SECONDS)
-    gone = f"({last}) > 0 unless on (job, app, instance, query) {active}"
+    step, active = once_a_step(site), site.series(ACTIVE)
+    gone = f"{site.series(KNOWN)} > 0 unless on (job, app, instance, query) {active}"
     over = " or ".join(f"0 * ({gone} and on ({by}) ({active} == 1))" for by in TAKEN_OVER)
     seen = f"last_over_time({site.series(SEEN)}[{duration(2 * step_seconds(site))}]){step}"
-    return [(LAST_ACTIVE, f"({over} or {_recent(site)}){step}"), (LAST_SEEN, seen), (LOST, lost(site))]
+    return [
+        (KNOWN, _last(site, REMEMBERED_SECONDS)),
+        (LAST_ACTIVE, f"({over} or {_recent(site)}){step}"),
+        (LAST_SEEN, seen),
+        (LOST, lost(site)),
+    ]
 
 
 def _recent(site: Site) -> str:
@@ -125,10 +131,10 @@ def lost(site: Site) -> str:
     same address: it was started there on purpose. A query that ends when it has processed what there was
     (`available_now`, `once`) is not among them, unless it failed.
     """
-    active, last = site.series(ACTIVE), _last(site, REMEMBERED_SECONDS)
+    active, known = site.series(ACTIVE), site.series(KNOWN)
     taken_over = " ".join(f"unless on ({by}) ({active} == 1)" for by in TAKEN_OVER)
     ended = f"unless on (job, app, instance, query) last_over_time({ends(site)}[{site.window(REMEMBERED_SECONDS)}])"
-    went = f"({last}) == {FAILED} or (({last}) == 1 {ended})"
+    went = f"{known} == {FAILED} or ({known} == 1 {ended})"
     return f"({went}) ^ 0 unless on (job, app, instance, query) {active} {taken_over}"
 
 
