@@ -134,7 +134,7 @@ class TaskCollector:
             try:
                 summary = self._read(spark, run_id, batches[run_id])
                 read += 1
-                if summary.stages:
+                if summary.stages or summary.failed:
                     self._queue.put("tasks", orjson.dumps(summary), due[run_id].query, due[run_id].session)
             except UNREADABLE as error:  # one batch's stages may be gone; the others are read all the same
                 problem = error
@@ -236,7 +236,8 @@ def batches_to_read(
         batches.setdefault(match[1], {}).setdefault(int(match[2]), Execution(int(match[2]))).statements.append(each)
     chosen = {}
     for run_id, known in batches.items():
-        done = [each for _, each in sorted(known.items()) if any(s.jobs for s in each.statements) and not each.running]
+        over = (each for _, each in sorted(known.items()) if not each.running)
+        done = [each for each in over if any(s.jobs or s.error for s in each.statements)]
         if done:
             longer = [each for each in done if _is_far_longer(each.seconds, done[-1].seconds)]
             chosen[run_id] = (longer or done)[-1]

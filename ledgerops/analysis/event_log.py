@@ -230,7 +230,7 @@ class Log:
             work.due = math.inf
         failed = failed_statements(self._failed.pop(key, ()))
         stages = tuple(each for each in self._stages.pop(key, ()) if not is_lost(each.submitted, failed))
-        if stages:
+        if stages or failed:
             python = self._python.pop(key, None)
             yield self._seen("tasks", None, run_id, _plain_data(TaskSummary(*key, stages, python, True, failed)))
         self._forget(*key)

@@ -133,7 +133,7 @@ class StageSplit(NamedTuple):
 
 
 class Split(NamedTuple):
-    """One batch by parts; `stages` is empty where its tasks are not known, and has none of the `failed` statements."""
+    """One batch by parts; `stages` has none of the `failed` statements, and is empty where tasks are not known."""
 
     batch: Progress
     seconds: Mapping[str, float]
@@ -163,7 +163,7 @@ def _parts(batch: Progress, tasks: TaskSummary | None, facts: Facts) -> tuple[di
     adding = parts.pop("add_batch", None)
     if adding is None:
         return parts, ()
-    work = stage_time(tasks) if tasks is not None else None
+    work = _time_of_stages(tasks) if tasks is not None else None
     if tasks is None or work is None:
         return parts | {"tasks_unknown": adding}, ()
     busy = min(work.seconds, adding)
@@ -244,6 +244,12 @@ def stage_time(tasks: TaskSummary) -> StageTime | None:
     spans = _spans(tasks)
     whole = len(spans) < MAX_READ_STAGES if tasks.whole is None else tasks.whole
     return _covered(spans) if spans and len(spans) == len(tasks.stages) and whole else None
+
+
+def _time_of_stages(tasks: TaskSummary) -> StageTime | None:
+    """The same; none passes where all that the batch did failed."""
+    none_ran = tasks.failed and not tasks.stages and tasks.whole is not False
+    return StageTime(0.0, 0.0, 0.0) if none_ran else stage_time(tasks)
 
 
 def _spans(tasks: TaskSummary) -> list[Span]:

@@ -109,7 +109,7 @@ class Profile(NamedTuple):
     @property
     def knows_tasks(self) -> bool:
         """Whether the tasks of its batches were read."""
-        return any(each.stages for each in self.splits)
+        return any(each.stages or each.failed for each in self.splits)
 
     @property
     def batches(self) -> tuple[int, ...]:
@@ -144,7 +144,7 @@ def profile(view: QueryView) -> Profile | None:
     if not splits:
         return None
     seconds, duration = _typical(splits)
-    tasks = any(each.stages for each in splits)
+    tasks = any(each.stages or each.failed for each in splits)
     usual_splits = _usual(view, duration, with_tasks=tasks)
     known = bool(usual_splits)
     usual, usual_duration = _typical(usual_splits) if known else ({}, None)
@@ -237,7 +237,8 @@ def _split(view: QueryView, newest_first: Iterable[Progress], with_tasks: bool) 
 def _tasks(view: QueryView) -> Mapping[int, TaskSummary]:
     """The tasks of the run's batches, by batch id."""
     run = view.history.run_id
-    return {tasks.batch_id: tasks for tasks in view.history.tasks if tasks.run_id == run and tasks.stages}
+    known = (tasks for tasks in view.history.tasks if tasks.stages or tasks.failed)
+    return {tasks.batch_id: tasks for tasks in known if tasks.run_id == run}
 
 
 def _remembered(view: QueryView, batch: Progress, tasks: TaskSummary | None) -> Split:

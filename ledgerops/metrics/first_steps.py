@@ -102,7 +102,7 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
             "see what the function of foreachBatch does for each row in the driver, and let tasks do it",
             "too slow from its start, `foreachBatch`, most of a batch without a task"),
         "few tasks": FirstStep(
-            "see why cores have no task: few source partitions or files, coalesce, a window without partitionBy",
+            "see why cores have no task: few partitions of source or state, coalesce, a window without partitionBy",
             "too slow from its start, fewer tasks than cores"),
     },
     "slow-creep": {GENERAL: FirstStep("ask the producer how far the load will rise")},
@@ -122,7 +122,7 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
     "source-unreachable": {GENERAL: FirstStep("bring back the broker, or the network to it")},
     "input-stopped": {GENERAL: FirstStep("check the producer of {topic}", words=_TOPIC)},
     "input-recomputed": {
-        GENERAL: FirstStep("look for several scans of the topic in the plan, and read it once"),
+        GENERAL: FirstStep("look for several scans of one source in the plan, and read it once"),
         "sink foreach_batch": FirstStep("count the actions on the batch in the function of foreachBatch",
             "`foreachBatch`"),
         "saves": FirstStep(
@@ -179,16 +179,18 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
     },
     "scheduler-skew": {GENERAL: FirstStep("compare the tasks and cores of the executors in the Spark UI")},
     "small-batch-overhead": {
-        GENERAL: FirstStep("set the trigger interval to {seconds} or more, if results may be that old",
-            words={"seconds": "twice a batch"}),
+        GENERAL: FirstStep("set the trigger interval to {seconds} or more{limits}, if results may be that old",
+            words={"seconds": "twice a batch", "limits": ""}),
     },
     "too-many-tasks": {
         GENERAL: FirstStep("set {setting} to {number} and start the query again", "no state", words=_SETTING),
         "stateful": FirstStep(
             "find out whether the state may be built again from the source: the checkpoint fixes how many tasks use it",
             "with state"),
-        "source": FirstStep("read the source in at most {number} partitions", "the source has them",
-            {"number": "as many as cores"}),
+        "kept": FirstStep("call repartition({number}) in the code of the query, and start it again",
+            "no state, Spark before 4.1", {"number": "two or three for each core"}),
+        "source": FirstStep("coalesce({number}) right after load(): fewer tasks then read the same partitions",
+            "they read the source", {"number": "as many as cores"}),
         "again": FirstStep(
             "look for what each batch reads again: a DataFrame that grows by `union`, or a table of many small files",
             "they read more rows than the batch has"),
@@ -280,7 +282,7 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
         "no Python": FirstStep(
             "see what the tasks of {query} compute (thread dump of an executor), or stop it if it can wait",
             "the other query's plan has no Python", {"query": "the other query"}),
-        "rows": FirstStep("limit what {query} reads in a batch (maxOffsetsPerTrigger)",
+        "rows": FirstStep("limit what {query} reads in a batch (maxOffsetsPerTrigger; of files maxFilesPerTrigger)",
             "the other query reads more rows than before", {"query": "the other query"}),
         "job": FirstStep(
             "find the job that no watched query began (Spark UI, page Jobs); run it later or in another application",

@@ -109,6 +109,7 @@ class StateOperator:
     shuffle_partitions: int | None
     custom: Mapping[str, float]  # Spark's own names and units; metrics.state gives both
     snapshot_versions: Mapping[str, int]  # store instance -> last uploaded version; -1 = never
+    stores: int | None = None  # of all partitions: a join of two streams has several for each
 
 
 @dataclass(slots=True)
@@ -309,7 +310,9 @@ class Tables:
     errors: Mapping[str, str] = field(default_factory=dict)
 
 
-LONG_RUNNING = ("continuous", "real_time")  # triggers that report progress with each checkpoint, every 5 minutes
+WORKING = "Processing new data"  # Spark's message while a batch with rows, or with something to do, runs
+CONTINUOUS, REAL_TIME = "continuous", "real_time"
+LONG_RUNNING = (CONTINUOUS, REAL_TIME)  # triggers without micro-batches: the first reports nothing, the other seldom
 
 
 @dataclass(frozen=True, slots=True)

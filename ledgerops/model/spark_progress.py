@@ -234,6 +234,7 @@ def _operators(values: object) -> tuple[StateOperator, ...]:
                 memory_bytes=_count(value.get("memoryUsedBytes")) or 0,
                 dropped_rows=_count(value.get("numRowsDroppedByWatermark")) or 0,
                 shuffle_partitions=_count(value.get("numShufflePartitions")),
+                stores=_count(value.get("numStateStoreInstances")),
                 custom=numbers,
                 snapshot_versions={key[len(SNAPSHOT) :]: version for key, version in snapshots.items()},
             )

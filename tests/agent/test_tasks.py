@@ -419,6 +419,14 @@ def test_of_a_statement_that_failed_its_error_is_read_and_its_stages_are_not(ui,
     ]
 
 
+def test_a_batch_whose_only_statement_failed_before_it_had_a_job_is_read(ui, bench):
+    told = {"submissionTime": "2027-01-15T08:00:00.500GMT", "duration": 2000, "errorMessage": "refused"}
+    ui.executions = [execution(0, 5, status="FAILED") | told]
+    [data] = bench.collect()
+
+    assert (data["batch_id"], data["stages"], [each["error"] for each in data["failed"]]) == (5, [], ["refused"])
+
+
 def test_a_batch_that_ends_while_the_interface_answers_waits_for_the_next_look(ui, bench):
     ui.batch(6)
     answer = ui.answer

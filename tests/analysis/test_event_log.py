@@ -195,6 +195,9 @@ def test_a_statement_that_failed_is_known_with_its_error_and_its_stages_are_nobo
     ]
     assert failed["stages"] == [each for each in well["stages"] if each["stage_id"] != 9]
 
+    begins["time"], ends["time"] = 0, 4_000_000_000_000  # all that the batch did
+    assert summary("conflict")["stages"] == []
+
 
 def test_an_executor_that_was_removed_is_known_with_its_reason(tmp_path):
     first, *others = plain_events()

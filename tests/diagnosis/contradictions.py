@@ -14,7 +14,12 @@ MIN_WAITING_SHARE = 0.6  # of a batch, beyond doubt
 MAX_SUM_ERROR = 0.05  # of a batch, for the parts of its time
 PART_OF_BATCH = re.compile(r"([\d.]+) s of a batch of ([\d.]+) s")
 BELOW_FULL = re.compile(r"\b(?:near|close to|almost)\b[^.;:]*?(\d+)%")
-MORE = ("add ", "give the ", "divide the rows")  # how a remedy begins that asks for machines
+MORE = (
+    "add ",
+    "give the ",
+    "divide the rows",
+    "raise spark.sql.shuffle.partitions",
+)  # how a remedy begins that asks for machines
 MACHINES = ("cores", "executors", "machines")
 AMOUNT = r"-?\d(?:[\d,]*\d)?(?:\.\d+)?"
 UNIT = r"(?:(?:ms|s|min|h|d|B|kB|MB|GB|TB|k|M|G)\b)"

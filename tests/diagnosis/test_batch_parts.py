@@ -122,6 +122,12 @@ def test_statements_that_fail_have_the_time_in_which_no_stage_of_another_one_run
     assert [found.get(name, 0.0) for name in names] == [before, lost, between, after]
 
 
+def test_a_batch_whose_every_statement_fails_has_no_stage():
+    found = parts(replace(tasks(), failed=(FailedStatement(T0 + 0.5, T0 + 3.0, "no"),)))
+
+    assert found == {"driver_before": 0.5, "failed_statements": 2.5, "after_tasks": 1.0}
+
+
 @cases(
     "stages, expected",
     ("one", [stage(2.5, 3.5, 2.0, submitted=T0 + 0.1)], {"driver_before": 0.1, "slot_wait": 2.4}),

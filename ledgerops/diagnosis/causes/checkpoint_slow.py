@@ -6,16 +6,16 @@ Impact: every batch takes longer, however few rows it has, so batches outlast th
     file sinks often write to the same storage and slow down as well.
 Diagnosis: 1. `sum by (phase)
     (rate(ledgerops_batch_phase_seconds_total{app="APP",query="QUERY",phase=~"wal_commit|commit_offsets"}[5m]))` divided
-    by `rate(ledgerops_batches_total{app="APP",query="QUERY"}[5m])` gives the seconds of each write. Well above 0.5 s
-    means that the storage is slow.
+    by `scalar(sum(rate(ledgerops_batches_total{app="APP",query="QUERY"}[5m])))` gives the seconds of each write. Well
+    above 0.5 s means that the storage is slow.
     2. Time the writing of a small file to the checkpoint folder by hand. If it is slow too, the storage is the cause:
     on an object store check for throttling, on HDFS check the name node, on a disk check its queue (`iostat -x`). If it
     is fast, the driver is: look for garbage collection and a busy CPU there.
     3. Check whether other queries have the same finding. If they do, they share the storage and its limits.
 Mitigation: make the trigger interval longer if results may be that old: fewer batches write fewer files. Then move the
-    checkpoint to storage with low latency (a local disk or HDFS rather than an object store), raise its rate limit, or
-    clear a full disk. For a stateless query with a Kafka sink, `asyncProgressTrackingEnabled` writes the offsets in
-    parallel with the batch. More cores do not help.
+    checkpoint, while the query is stopped, to storage with low latency that all executors share (HDFS or NFS rather
+    than an object store), raise its rate limit, or clear a full disk. For a stateless query with a Kafka sink,
+    `asyncProgressTrackingEnabled` writes the offsets in parallel with the batch. More cores do not help.
 """
 
 from ledgerops.diagnosis.cause import Cause, Told

@@ -12,16 +12,18 @@ Diagnosis: 1. In the Spark UI open the longest stage and read "Spill (Memory)" a
     tasks need: page "Storage" of the Spark UI names it.
     4. `sum(rate(ledgerops_input_rows_total{app="APP",query="QUERY"}[5m]))` shows the load. If it rose before the spill
     began, limit the rows of a batch; if it did not, the plan or the memory settings changed.
-Mitigation: unpersist what is not needed. Otherwise limit the rows of a batch (`maxOffsetsPerTrigger`): smaller batches
-    spill less, and the backlog then waits in the source. At the next restart give each task more memory: fewer cores
-    per executor, more `spark.executor.memory`, a larger `spark.memory.fraction`. More shuffle partitions make each task
-    smaller; for a stateful query the checkpoint fixes their number.
+Mitigation: unpersist what is not needed. Otherwise limit the rows of a batch (`maxOffsetsPerTrigger`,
+    `maxFilesPerTrigger`): smaller batches spill less, and the backlog then waits in the source. At the next restart
+    give each task more memory: fewer cores per executor, more `spark.executor.memory`, a larger
+    `spark.memory.fraction`. More shuffle partitions make each task smaller; for a stateful query, and before Spark 4.1
+    for any, the checkpoint fixes their number.
 """
 
 from statistics import median
 
 from ledgerops.common.format import size
 from ledgerops.diagnosis.cause import Cause, Told
+from ledgerops.diagnosis.facts.context import keeps_shuffle_partitions
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Remedy
@@ -34,7 +36,7 @@ MEMORY = Remedy(
 )
 MORE_TASKS = Remedy(
     "raise spark.sql.shuffle.partitions and restart",
-    "each task then holds fewer rows at once; this query has no state that fixes their number",
+    "each task then holds fewer rows at once; neither state nor checkpoint fixes their number",
     safe=False,
 )
 CACHE = first_step("memory-spill", "cache", "the memory that it holds is missing to the tasks, which write to disk")
@@ -51,7 +53,8 @@ def _tell(view: QueryView, found: Profile) -> Told:
     held = sum(each.memory_used_bytes for each in view.cluster.executors)
     shared = sum(each.memory_max_bytes for each in view.cluster.executors)
     if not 0 < HELD_SHARE * shared <= held:
-        remedies = (LOOK, MEMORY) if view.run.stateful else (LOOK, MEMORY, MORE_TASKS)
+        fixed = view.run.stateful or keeps_shuffle_partitions(view)
+        remedies = (LOOK, MEMORY) if fixed else (LOOK, MEMORY, MORE_TASKS)
         return Told(component, remedies, {"size": size(spilled), "cached": ""}, (more,))
     cached = f" while persisted data holds {size(held)} of their {size(shared)} of memory"
     persisted = Evidence("persisted_share_of_memory", held / shared, "ratio", f"< {HELD_SHARE:g}", view.now)

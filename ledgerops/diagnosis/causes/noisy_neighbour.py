@@ -10,12 +10,12 @@ Diagnosis: 1. See what the tasks of the named query compute: a thread dump of an
     threads of its own may have begun it, or a query of a session that ledgerops is not attached to.
     2. Compare `rate(ledgerops_batch_phase_seconds_total{phase="add_batch"}[5m])` of the queries of the driver. If the
     named query is not the highest any more, it has calmed down: wait.
-    3. In the Spark UI, open the timeline of the executors. If its jobs fill all slots while jobs of this query wait,
-    the scheduler mode is FIFO: fair pools help.
+    3. In the Spark UI, page "Jobs" names the scheduling mode, and page "Stages" what is active and what is pending.
+    With FIFO, and stages of this query pending while those of the other one run, fair pools help.
 Mitigation: stop the named query if it is less important. If it reads more rows than before, limit what it reads in a
-    batch (`maxOffsetsPerTrigger`).
-    Then repair it, or run it in a separate driver. Fair scheduling pools (`spark.scheduler.mode` FAIR,
-    `spark.scheduler.pool`) keep one query from taking all slots if its tasks are short: none is interrupted.
+    batch (`maxOffsetsPerTrigger`, of files and tables `maxFilesPerTrigger`). Then repair it, or run it in a separate
+    driver. Fair scheduling pools (`spark.scheduler.mode` FAIR, `spark.scheduler.pool`) keep one query from taking all
+    slots if its tasks are short: none is interrupted.
 """
 
 from ledgerops.common.format import duration

@@ -51,7 +51,7 @@ def _tell(view: QueryView, found: Profile) -> Told:
     # 0 and -1 stand for the default
     buffer = whole_number(set_to.get(BUFFER)) or DEFAULT_BUFFER_MIB
     buffers = whole_number(set_to.get(BUFFERS)) or DEFAULT_BUFFERS
-    written = stalled.custom.get("rocksdbTotalBytesWritten", 0.0) / (stalled.shuffle_partitions or 1)
+    written = stalled.custom.get("rocksdbTotalBytesWritten", 0.0) / (stalled.stores or stalled.shuffle_partitions or 1)
     if written <= buffer * buffers * MIB:
         return usual
     enough = 2 ** ceil(log2(written / buffers / MIB))
@@ -76,7 +76,7 @@ CAUSE = Cause(
     explains=("falling-behind", "trigger-overrun", "state-commit-slow"),
     formulas={
         "written_by_each_store_bytes": "rocksdbTotalBytesWritten of the operator in the newest batch, divided by its "
-        "numShufflePartitions; should fit into rocksdb.writeBufferSizeMB (64) x rocksdb.maxWriteBufferNumber (2)",
+        "numStateStoreInstances; should fit into rocksdb.writeBufferSizeMB (64) x rocksdb.maxWriteBufferNumber (2)",
     },
     tell=_tell,
 )

@@ -1,6 +1,7 @@
 """Source partition skew: one partition of the source gets most of the rows.
 
-Meaning: one task reads each source partition. The task of the largest partition still runs when the others are done.
+Meaning: by default one task reads each source partition. The task of the largest partition still runs when the others
+    are done.
 Impact: the batch takes as long as its largest partition, and more cores do not help. The backlog of that partition
     grows while the others are up to date.
 Diagnosis: 1. `topk(3, sum by (topic, partition) (ledgerops_source_backlog_offsets{app="APP",query="QUERY"}))` shows
@@ -10,8 +11,8 @@ Diagnosis: 1. `topk(3, sum by (topic, partition) (ledgerops_source_backlog_offse
     3. Find out how the producer chooses the partition: by a key with few distinct values, or always the same one by
     mistake.
 Mitigation: repair how the producer chooses the partition, then wait until the backlog of the partition is processed.
-    Until then repartition after reading, if the work after reading takes long. More partitions help only new rows, and
-    only if their keys differ.
+    Until then repartition after reading, if the work after reading takes long, or let Kafka's option `minPartitions`
+    divide the partition among tasks. More partitions help only new rows, and only if their keys differ.
 """
 
 from collections import Counter
@@ -19,6 +20,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ledgerops.diagnosis.cause import Cause, Told
+from ledgerops.diagnosis.facts.context import source_kind
 from ledgerops.diagnosis.limits import MOSTLY
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.metrics.first_steps import GENERAL, first_step
@@ -27,7 +29,7 @@ from ledgerops.model.records import Partition, Progress
 from ledgerops.signals.partitions import read_by_partition
 from ledgerops.signals.query_view import QueryView
 
-REPAIR = first_step("source-partition-skew", GENERAL, "only one task reads a partition, however many cores there are")
+REPAIR = first_step("source-partition-skew", GENERAL, "by default one task reads a partition, however many cores")
 
 
 class Heaviest(NamedTuple):
@@ -69,10 +71,15 @@ def _tell(view: QueryView, found: Profile) -> Told | None:
         safe=False,
         settings=(Setting(REPARTITION, cores),),
     )
+    divided = Remedy(
+        f"or set minPartitions to {max(2 * (cores or 1), worst.partitions + 1)}",
+        "Spark then divides a large partition of Kafka among tasks; the checkpoint stays",
+        safe=False,
+    )
     who = f"partition {number} of {topic} got {worst.share:.0%} of {worst.total:,} rows; an even share would be "
     return Told(
         Component("partition", f"{topic}-{number}", topic),
-        (REPAIR, apart),
+        (REPAIR, apart, *([divided] if source_kind(view) == "kafka" else [])),
         {"who": f"{who}{1 / worst.partitions:.0%}"},
         (
             Evidence("partition_rows", float(worst.rows), "offsets", f"~ {even:,.0f}", found.at),

@@ -18,10 +18,11 @@ Mitigation: if the stage has exactly 50 tasks and the query reads or writes a De
     lower `spark.databricks.delta.snapshotPartitions`. With exactly 10,000 it lists the table's files, as for `VACUUM`:
     lower `spark.sql.sources.parallelPartitionDiscovery.parallelism`, and keep maintenance out of the batch. Where the
     query calls `repartition`, lower the number there. For a query without state, lower `spark.sql.shuffle.partitions`
-    and restart the query. If the tasks read the source, reduce its partitions or `minPartitions`. What grows by a
-    `union` in each batch is written to a table instead, and small files are compacted. A stateful query with a
-    checkpoint location needs a new one with the lower number, or its state repartitioned offline (`ledgerops state`
-    shows what it holds).
+    and restart the query; before Spark 4.1 the checkpoint keeps that number, too, and `repartition` or `coalesce` in
+    the query has to do. If the tasks read the source, lower `minPartitions`, or `coalesce` right after reading. What
+    grows by a `union` in each batch is written to a table instead, and small files are compacted. A stateful query with
+    a checkpoint location needs a new one with the lower number, or, with RocksDB from Spark 4.2 on, its state
+    repartitioned (`ledgerops state` shows what it holds).
 """
 
 from functools import partial
@@ -29,7 +30,7 @@ from functools import partial
 from ledgerops.common.format import counted
 from ledgerops.diagnosis.batch_parts import ENOUGH_TASKS_PER_CORE, reads_again
 from ledgerops.diagnosis.cause import Cause, Told
-from ledgerops.diagnosis.facts.context import sink_kind, sink_name
+from ledgerops.diagnosis.facts.context import keeps_shuffle_partitions, sink_kind, sink_name
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import REPARTITION, Component, Evidence, Remedy, Setting
@@ -107,13 +108,16 @@ def _remedies(view: QueryView, few: int, delta: str | None, read: str, own: int 
         return (step("repartition", why, settings=(Setting(REPARTITION, few),), tasks=f"{own}", number=f"{few}"),)
     if view.run.stateful and not view.plan.temporary_checkpoint:
         again = Remedy(
-            f"start with a new checkpoint and {SHUFFLE}={few}, or repartition the state",
+            f"start with a new checkpoint and {SHUFFLE}={few}, or repartition the state (RocksDB, from Spark 4.2 on)",
             "the checkpoint fixes the shuffle partitions of a stateful query: the setting alone changes nothing",
             safe=False,
             settings=shuffle,
         )
         return step("stateful", "only a new checkpoint, or state that is repartitioned, has fewer"), again
     why = "two or three tasks per core keep all cores busy"
+    if keeps_shuffle_partitions(view):
+        why += f"; before Spark 4.1 the checkpoint keeps {SHUFFLE}"
+        return (step("kept", why, settings=(Setting(REPARTITION, few),), number=f"{few}"),)
     return (step(GENERAL, why, settings=shuffle, setting=SHUFFLE, number=f"{few} or fewer"),)
 
 

@@ -1,5 +1,6 @@
 """What a query reads from and writes to, as far as advice differs by it: kinds, slow answers, small files."""
 
+import re
 from collections.abc import Mapping
 from statistics import median, median_high
 from typing import Literal, NamedTuple
@@ -43,6 +44,12 @@ class SmallFiles(NamedTuple):
         """350 files of 4.1 kB"""
         files = round(float(f"{self.files:.2g}"))  # findings of one answer may have seen another newest commit
         return f"{counted(files, 'file')} of {size(self.bytes)}"
+
+
+def keeps_shuffle_partitions(view: QueryView) -> bool:
+    """Whether the checkpoint keeps spark.sql.shuffle.partitions without state, too: before Spark 4.1 (SPARK-53942)."""
+    version = re.match(r"(\d+)\.(\d+)", view.plan.spark_version or "")
+    return version is not None and (int(version[1]), int(version[2])) < (4, 1) and not view.plan.temporary_checkpoint
 
 
 def source_kind(view: QueryView) -> SourceKind:

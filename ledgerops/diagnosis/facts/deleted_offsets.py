@@ -4,6 +4,7 @@ import re
 from itertools import islice
 from typing import NamedTuple
 
+from ledgerops.diagnosis.facts.known_failures import GONE, explain
 from ledgerops.diagnosis.limits import LOOKBACK_BATCHES, MOSTLY
 from ledgerops.model.records import Partition, Progress, SourceProgress
 from ledgerops.signals.baseline import MIN_USUAL_BATCHES
@@ -96,6 +97,12 @@ def _deleted_before(view: QueryView, batch: Progress, source: SourceProgress) ->
         if (earliest := asked.earliest.get(partition, 0)) > begin and source.end.get(partition, begin) > begin
     ]
     return sorted(found, key=lambda gap: -gap.offsets)
+
+
+def is_loss(exception: str) -> bool:
+    """Whether an exception says that offsets were gone. Delta has an option of the same name, for versions."""
+    known = explain(exception)
+    return LOSS.search(exception) is not None and not (known is not None and known.name in GONE)
 
 
 def gaps_in_text(exception: str) -> list[Gap]:

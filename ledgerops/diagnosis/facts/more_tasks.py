@@ -4,17 +4,19 @@ from math import ceil
 
 from ledgerops.common.format import counted
 from ledgerops.diagnosis.facts import growth
-from ledgerops.diagnosis.facts.context import sink_kind
+from ledgerops.diagnosis.facts.context import keeps_shuffle_partitions, sink_kind
 from ledgerops.diagnosis.limits import MOSTLY, VERY_FAR_TIMES
 from ledgerops.diagnosis.profile import FIXED, OF_FUNCTION, Profile, profile
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import CORES, REPARTITION, Remedy, Setting
+from ledgerops.model.records import StageSummary
 from ledgerops.signals.baseline import MORE_RATIO
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.rate_cap import ROOM_SHARE
 from ledgerops.signals.rates import read_over
 
 WAITING = ("waiting", "source_wait", "sink_wait")  # parts in which tasks do nothing
+SHUFFLE = "spark.sql.shuffle.partitions"
 NO_CPU = "its tasks wait, so they need slots (spark.executor.cores) and no more CPU"
 WORK = ("python", "state_update", "shuffle", "spill", "cpu")  # tasks that do something for their rows
 
@@ -89,14 +91,26 @@ def more_tasks(view: QueryView, batch_seconds: float, waits: bool = False) -> Re
         why = f"{at_once} of the {tasks} tasks of the longest stage run at once"
         more = f"let {needed} tasks run at once" if waits else f"give the application {needed} cores"
         return Remedy(more, f"{why}; {NO_CPU}" if waits else why, safe=False, settings=settings)
-    divide = f"divide the rows among {needed} tasks (source partitions, minPartitions or repartition)"
+    divide, setting = _divided(view, needed)
     slots = f" and let {needed} run at once" if waits else f" and give the application {needed} cores"
     return Remedy(
         f"{divide}{slots}" if settings else divide,
         f"{NO_CPU}; " * waits + _few(tasks, cores or 0),
         safe=False,
-        settings=(Setting(REPARTITION, needed), *settings),
+        settings=(Setting(setting, needed), *settings),
     )
+
+
+def _divided(view: QueryView, tasks: int) -> tuple[str, str]:
+    """How the rows of the longest stage come to have so many tasks, and the setting of it."""
+    stage = _longest(view)
+    if stage is None or not stage.reads_shuffle:
+        return f"divide the rows among {tasks} tasks (source partitions, minPartitions or repartition)", REPARTITION
+    if any(operator.shuffle_partitions == stage.tasks for operator in view.operators):
+        return f"give the state {tasks} partitions (new checkpoint; RocksDB from Spark 4.2 on: repartition it)", SHUFFLE
+    if keeps_shuffle_partitions(view):
+        return f"divide the rows among {tasks} tasks (repartition)", REPARTITION
+    return f"raise {SHUFFLE} to {tasks}", SHUFFLE
 
 
 def _few(tasks: int, cores: int) -> str:
@@ -105,10 +119,14 @@ def _few(tasks: int, cores: int) -> str:
 
 def _tasks(view: QueryView) -> int | None:
     """The number of tasks of the longest stage of the newest batch."""
+    longest = _longest(view)
+    return longest.tasks if longest is not None else None
+
+
+def _longest(view: QueryView) -> StageSummary | None:
     found = profile(view)
     stages = [each.stage for each in found.splits[-1].stages] if found is not None else []
-    longest = max(stages, key=lambda stage: stage.wall_seconds or 0.0, default=None)
-    return longest.tasks if longest is not None else None
+    return max(stages, key=lambda stage: stage.wall_seconds or 0.0, default=None)
 
 
 def work_on_rows(view: QueryView, found: Profile) -> tuple[float, bool]:

@@ -4,7 +4,7 @@ Meaning: rows arrived with a transaction_id that was seen before, but with anoth
     copy can be dropped safely. If two copies differ, the rows do not show which one is right.
 Impact: keeping the first copy, the last copy or both is wrong for some of these transactions. Speed and lag look
     healthy.
-Diagnosis: 1. `rate(ledgerops_conflicting_rows_total{app="APP",query="QUERY"}[5m])` divided by
+Diagnosis: 1. `sum(rate(ledgerops_conflicting_rows_total{app="APP",query="QUERY"}[5m]))` divided by
     `sum(rate(ledgerops_input_rows_total{app="APP",query="QUERY"}[5m]))` is the share of conflicting rows. A few mean
     single retries; a steady share means a producer that works wrongly.
     2. Look up the ids in the output of the query. The finding shows them hashed (the first 12 digits of their SHA-256).

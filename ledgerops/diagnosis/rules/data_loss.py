@@ -30,7 +30,7 @@ from collections.abc import Iterator
 
 from ledgerops.common.format import counted
 from ledgerops.diagnosis.facts.context import source_names
-from ledgerops.diagnosis.facts.deleted_offsets import LOSS, Gap, Skipped, deleted_gaps, gaps_in_text, skipped_batch
+from ledgerops.diagnosis.facts.deleted_offsets import Gap, Skipped, deleted_gaps, gaps_in_text, is_loss, skipped_batch
 from ledgerops.diagnosis.facts.failures import failures
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
@@ -55,9 +55,8 @@ NOTICE = Remedy(
 def check(view: QueryView) -> Iterator[Finding]:
     gaps = deleted_gaps(view)
     ended = view.history.ended
-    reported = ended.exception if ended is not None and ended.exception and LOSS.search(ended.exception) else None
-    if reported is not None and ended is not None:
-        yield _unread(view, gaps or gaps_in_text(reported), ended.at, failed=True)
+    if ended is not None and ended.exception and is_loss(ended.exception):
+        yield _unread(view, gaps or gaps_in_text(ended.exception), ended.at, failed=True)
     elif gaps and view.lag.heads is not None:
         yield _unread(view, gaps, view.lag.heads.at, failed=False)
     elif (skipped := skipped_batch(view)) is not None:

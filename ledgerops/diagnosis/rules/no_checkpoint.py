@@ -26,6 +26,7 @@ from ledgerops.signals.query_view import QueryView
 REPEATS = "a restart reads its sources from the beginning again"
 AFTER_RESTART = {  # by startingOffsets
     "latest": "a restart skips the rows that arrive until it has started (startingOffsets is latest)",
+    "given": "a restart reads the topics from the offsets or times given in its options again",
     "earliest": "a restart reads the topics from the beginning again (startingOffsets is earliest)",
 }
 

@@ -41,7 +41,7 @@ from ledgerops.diagnosis.facts.waiting import steps, waiting
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.latency import RUNNING
 from ledgerops.model.finding import Component, Evidence, Finding, Severity
-from ledgerops.model.records import Running
+from ledgerops.model.records import CONTINUOUS, Running
 from ledgerops.signals.query_view import QueryView
 
 
@@ -50,6 +50,8 @@ def check(view: QueryView) -> Iterator[Finding]:
     batch, ended = view.run.unfinished, history.ended
     if history.last_seen is None or (ended is not None and (batch is None or ended.exception is not None)):
         return  # what a batch failed with says more
+    if view.plan.trigger == CONTINUOUS:
+        return  # Spark tells nothing of such a query, neither that a batch runs nor that one ended
     if unseen(view) >= MIN_UNWATCHED_SECONDS:
         return  # no samples: whether the query is stuck is not known, and observer-degraded reports that
     if batch is not None:

@@ -2,8 +2,8 @@
 
 Meaning: ledgerops asks the broker for its offsets and gets no answer, or the query or its tasks wait for one, or it has
     just failed because of that.
-Impact: nothing is read, and the number of new rows is unknown. Spark's Kafka source gives up after about a minute
-    unless its options allow more, and the query fails.
+Impact: nothing is read, and the number of new rows is unknown. Spark's Kafka source asks three times, a minute each,
+    and then fails the query; its tasks give up after two minutes without rows. Its options may allow more.
 Diagnosis: 1. `ledgerops_source_reachable{app="APP",query="QUERY"}` is 0 while the broker does not answer ledgerops. If
     it is 1 and only `ledgerops_batch_running_seconds{app="APP",query="QUERY"}` grows, the broker answers ledgerops but
     not the query: check the credentials and addresses of the query.
@@ -47,8 +47,8 @@ def check(view: QueryView) -> Iterator[Finding]:
         (
             first_step("source-unreachable", GENERAL, "the query continues by itself unless it has failed already"),
             Remedy(
-                "let the source wait longer: raise kafka.default.api.timeout.ms and kafka.request.timeout.ms",
-                "without it Spark's Kafka source fails the query after a minute without a broker",
+                "let the source wait longer: raise kafka.default.api.timeout.ms and kafkaConsumer.pollTimeoutMs",
+                "by default the driver gives up after three tries of a minute, a task after two minutes without rows",
                 safe=False,
             ),
         ),

@@ -1,6 +1,6 @@
-"""Too few slots: a real-time or continuous query has more tasks than the application has cores.
+"""Too few slots: a real-time query has more tasks than the application has cores.
 
-Meaning: in these modes all tasks of a query run at once and until the next checkpoint, one for each source partition
+Meaning: in this mode all tasks of a query run at once and until the next checkpoint, one for each source partition
     and, with a shuffle, each shuffle partition. A task without a core does not start before another one ends.
 Impact: the partitions of the waiting tasks are not read at all for that time (five minutes by default), or, where a
     task of a later stage waits, nothing comes out. Spark reports no error.
@@ -20,13 +20,13 @@ from ledgerops.common.format import counted
 from ledgerops.diagnosis.rule import CLEAR, Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import CORES, Component, Evidence, Finding, Setting
-from ledgerops.model.records import LONG_RUNNING
+from ledgerops.model.records import REAL_TIME
 from ledgerops.signals.query_view import QueryView
 
 
 def check(view: QueryView) -> Iterator[Finding]:
     running, slots = view.history.running, view.cluster.cores
-    if view.plan.trigger not in LONG_RUNNING or running is None or running.tasks is None or slots is None:
+    if view.plan.trigger != REAL_TIME or running is None or running.tasks is None or slots is None:
         return
     tasks = running.tasks - (running.tasks_done or 0)
     if tasks <= slots:

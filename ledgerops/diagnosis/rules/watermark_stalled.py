@@ -13,8 +13,9 @@ Diagnosis: 1. `sum by (source) (ledgerops_input_rows_per_second{app="APP",query=
     wait.
 Mitigation: find out why that input is silent, and have its producer send a heartbeat row when it has no data. A clock
     or a column that stands is repaired at the producer: windows close when newer rows arrive. If
-    results without that input are better than none, restart the query with
-    `spark.sql.streaming.multipleWatermarkPolicy=max`: late rows of the silent input are then dropped.
+    results without that input are better than none, start the query with a new checkpoint and
+    `spark.sql.streaming.multipleWatermarkPolicy=max` (a checkpoint keeps the policy that it began with): the state is
+    lost, and late rows of the silent input are then dropped.
 Evidence:
     watermark_still_seconds: timestamp of the newest batch - that of the first of the run with the same
         eventTime.watermark
@@ -43,8 +44,8 @@ from ledgerops.signals.query_view import QueryView
 
 LOWEST = "the watermark of the query is the lowest of its inputs' watermarks"
 POLICY = Remedy(
-    "restart the query with the policy max, if results without that input are better than none",
-    "late rows of the silent input are then dropped",
+    "start with a new checkpoint and the policy max, if results without that input are better than none",
+    "the checkpoint keeps the policy; a new one loses the state, and late rows of the silent input are then dropped",
     command="spark.conf.set('spark.sql.streaming.multipleWatermarkPolicy', 'max')",
     safe=False,
     settings=(Setting("spark.sql.streaming.multipleWatermarkPolicy", "max"),),

@@ -38,7 +38,7 @@ def test_the_query_that_takes_the_cores_is_named_with_what_that_costs_this_one(h
 
 @cases(
     "times, first",
-    ("four times the rows", 4, "limit what hog reads in a batch (maxOffsetsPerTrigger)"),
+    ("four times the rows", 4, "limit what hog reads in a batch (maxOffsetsPerTrigger; of files maxFilesPerTrigger)"),
     ("as many rows a second", 1, "see what the tasks of hog compute"),
 )
 def test_a_neighbour_is_limited_only_where_it_reads_more(history, times, first):

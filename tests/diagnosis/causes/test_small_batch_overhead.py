@@ -68,3 +68,16 @@ def test_a_longer_interval_is_advised_where_it_is_longer_than_that_of_the_query(
     view = small(history, interval=interval)
     assert (CAUSE.tell(view, profile(view)) is not None) is helps
     assert bool(longer_interval(view, 2.1)) is helps
+
+
+@cases(
+    "limits, more",
+    ("each batch reads what it allows", {"maxOffsetsPerTrigger": "20"}, " and maxOffsetsPerTrigger to 39"),
+    ("it allows far more", {"maxOffsetsPerTrigger": "5000"}, ""),
+    ("files: what a batch leaves is not known", {"maxFilesPerTrigger": "2"}, " and maxFilesPerTrigger to 4"),
+)
+def test_a_longer_interval_goes_with_a_limit_that_lets_in_as_much_a_second(history, limits, more):
+    [finding] = check(CAUSE, small(history, plan={"rate_limits": limits}))
+    expected = f"set the trigger interval to 4 s or more{more}, if results may be that old"
+    assert finding.remedies[0].action == expected
+    assert [name for name, _ in finding.remedies[0].settings][1:] == [*limits] * bool(more)

@@ -41,6 +41,15 @@ def test_what_is_no_conflict_of_commits_is_looked_for_in_the_exception(history):
     assert finding.remedies[0].action.startswith("see what the exception blames")
 
 
+def test_where_all_fail_none_has_a_stage(history):
+    view = failing(history, (0.5, 3.5), error=TIMEOUT)
+    for place, tasks in enumerate(view.history.tasks):
+        view.history.tasks[place] = replace(tasks, stages=())
+    [finding] = check(CAUSE, view)
+
+    assert finding.summary.startswith("3.0 s of a batch of 5.0 s go to 5 statements in 5 batches that fail")
+
+
 @cases(
     "spans, more",
     ("none fails", [], {}),

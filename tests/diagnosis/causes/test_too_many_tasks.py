@@ -21,7 +21,7 @@ def tiny(count=200, records=5.0, seconds=0.03, wall=4.0, shuffle=True) -> list:
     ("a shuffle", True, {}, ANY_LATER_START),
     ("state", True, {"stateful": True}, BUILT_AGAIN),
     ("state that no later start finds", True, {"stateful": True, "temporary_checkpoint": True}, ANY_LATER_START),
-    ("the source", False, {}, "read the source in at most 6 partitions"),
+    ("the source", False, {}, "coalesce(6) right after load(): fewer tasks then read the same partitions"),
 )
 def test_tiny_tasks_are_told_with_what_three_for_each_core_would_save(history, shuffle, plan, first):
     [finding] = check(CAUSE, late(history, tiny(shuffle=shuffle), plan=plan))
@@ -121,3 +121,16 @@ def test_two_hundred_partitions_of_python_state_are_no_reason_to_look_for_a_func
 
     assert roots[0].rule in ("too-many-tasks", "small-batch-overhead")
     assert not [step.action for root in roots for step in root.remedies if "function" in step.action]
+
+
+@cases(
+    "plan, kept",
+    ("Spark 3.5", {"spark_version": "3.5.7"}, True),
+    ("Spark 4.0", {"spark_version": "4.0.1"}, True),
+    ("Spark 4.1", {"spark_version": "4.1.0-preview3"}, False),
+    ("no later start finds the checkpoint", {"spark_version": "4.0.1", "temporary_checkpoint": True}, False),
+    ("not known", {}, False),
+)
+def test_before_spark_4_1_a_checkpoint_keeps_the_setting_also_without_state(history, plan, kept):
+    [finding] = check(CAUSE, late(history, tiny(), plan=plan))
+    assert finding.remedies[0].action.startswith("call repartition(6)" if kept else "set spark.sql.shuffle.partitions")

@@ -145,3 +145,11 @@ def test_a_partition_whose_beginning_the_broker_did_not_tell_is_not_counted(hist
     view.history.heads[-1] = replace(view.history.heads[-1], earliest={})
     view.lag.consumed = dict.fromkeys(view.lag.consumed, -5)
     assert list(RULE.check(view)) == []
+
+
+def test_versions_of_a_table_that_are_gone_are_no_offsets_of_a_topic(history):
+    gone = (
+        "[DELTA_MISSING_FILES_UNEXPECTED_VERSION] The stream from your Delta table was expecting process data from "
+        'version 9, but the earliest available version is 12; set .option("failOnDataLoss", "false")'
+    )
+    assert list(RULE.check(history(exception=gone))) == []

@@ -158,7 +158,8 @@ def test_rows_of_which_each_waits_for_a_service_are_too_many_as_well(history, ro
 )
 def test_more_cores_are_advised_only_as_far_as_there_are_tasks_for_them(history, cores, tasks, action, settings):
     """Batches of 3 s that read what arrives in 3 s: as much work at once as now, and room."""
-    computes = [stage(records=[500] * tasks, seconds=[2.7 * min(cores, tasks) / tasks] * tasks, wall=2.7)]
+    took = [2.7 * min(cores, tasks) / tasks] * tasks
+    computes = [stage(records=[500] * tasks, seconds=took, wall=2.7, shuffle=False)]
     [finding] = RULE.check(history(stages=computes, **WORK | {"cores": cores}))
     assert finding.remedies[1].action.startswith(action)
     assert dict(finding.remedies[1].settings) == settings
@@ -186,7 +187,7 @@ def test_cores_without_a_task_are_used_before_the_producer_is_asked(history, tas
 def test_the_rows_must_fit_into_what_the_fixed_cost_leaves_of_the_interval(history, planning, cpu, tasks, cores):
     """Two tasks, rows that arrive as fast as they are processed, and an interval of two seconds."""
     phases = {"query_planning": planning, "add_batch": 2.9 - planning}
-    ran = [stage(seconds=[2.7 - planning] * 2, cpu=cpu)]
+    ran = [stage(seconds=[2.7 - planning] * 2, cpu=cpu, shuffle=False)]
     remedy = more_tasks(history(stages=ran, **WORK | {"phases": phases}), 3.0)
 
     assert dict(remedy.settings) == {"repartition": tasks, "cores": tasks}
@@ -232,3 +233,24 @@ def test_what_was_never_quick_is_called_overloaded_for_sure_only_where_its_rows_
 
     assert (finding.confidence > UNSURE) is sure
     assert finding.remedies[0].action.startswith("see in the Spark UI, page Jobs") is not sure
+
+
+@cases(
+    "shuffle, state, plan, action",
+    ("it reads the source", False, None, {}, "divide the rows among 3 tasks"),
+    ("it reads a shuffle", True, None, {}, "raise spark.sql.shuffle.partitions to 3"),
+    ("it keeps state", True, 2, {"stateful": True}, "give the state 3 partitions"),
+    ("state, Spark 3.5", True, 2, {"stateful": True, "spark_version": "3.5.7"}, "give the state 3 partitions"),
+    (
+        "a shuffle whose number the checkpoint keeps",
+        True,
+        None,
+        {"spark_version": "3.5.7"},
+        "divide the rows among 3 tasks (repartition)",
+    ),
+)
+def test_what_divides_the_rows_fits_the_stage_that_has_too_few_tasks(history, shuffle, state, plan, action):
+    ran = [stage(records=[500] * 2, seconds=[2.7] * 2, wall=2.7, shuffle=shuffle)]
+    operators = {"name": "dedupe", "shuffle_partitions": state} if state else None
+    remedy = more_tasks(history(stages=ran, operators=operators, **WORK | {"cores": 8, "plan": plan}), 3.0)
+    assert remedy.action.startswith(action)

@@ -12,7 +12,11 @@ SKIPS = "a restart skips the rows that arrive until it has started (startingOffs
     "case, effect",
     ("the latest", {"starting_offsets": "latest"}, SKIPS),
     ("all", {"starting_offsets": "earliest"}, "a restart reads the topics from the beginning again " + EARLIEST),
-    ("given ones", {"starting_offsets": "given"}, FROM_THE_BEGINNING),
+    (
+        "given ones",
+        {"starting_offsets": "given"},
+        "a restart reads the topics from the offsets or times given in its options again",
+    ),
     ("unknown", {}, FROM_THE_BEGINNING),
     ("a folder whose name is that of a sink", {"sink": "FileSink[/data/memory/orders]"}, FROM_THE_BEGINNING),
 )

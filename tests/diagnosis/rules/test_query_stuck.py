@@ -279,3 +279,9 @@ def test_tasks_that_compute_are_not_told_to_hang_nor_to_be_started_again(history
     assert finding.at_most == severity
     assert any(step.action.startswith("stop the query") for step in finding.remedies) is not bool(words)
     assert finding.remedies[0].action.startswith("see in the Spark UI, page Jobs" if words else DUMP)
+
+
+def test_nothing_is_said_of_continuous_mode_of_which_spark_tells_nothing(history):
+    silent = {"quiet_for": 7000, "plan": {"trigger": "continuous", "trigger_interval": 1.0}}
+    assert not found(history(**silent))
+    assert found(history(**silent | {"plan": {"trigger": "real_time", "trigger_interval": 1.0}}))

@@ -36,6 +36,5 @@ def test_no_task_waits(history, case):
     assert list(RULE.check(looked_at(history, **case))) == []
 
 
-def test_continuous_processing_needs_a_core_for_each_task_too_while_a_batch_is_known_to_run(history):
-    assert list(RULE.check(looked_at(history, tasks=3, plan={"trigger": "continuous", "trigger_interval": 10.0})))
+def test_nothing_is_said_before_a_batch_is_known_to_run(history):
     assert list(RULE.check(history(warm=0, plan=REAL_TIME, cores=1))) == []

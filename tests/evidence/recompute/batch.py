@@ -74,11 +74,11 @@ def parts_of(tape: Tape, batch: Batch, known: Ground, with_tasks: bool = True) -
     found["unattributed"] = max(0.0, batch.seconds - found.total())
     adding, stages = found.pop("add_batch"), tape.stages(batch) if with_tasks else []
     complete = all(stage["started"] is not None and stage["ended"] is not None for stage in stages)
-    told = tape.tasks[batch.run, batch.id].get("whole") if stages else None
-    if not stages or not complete or told is False or (told is None and len(stages) >= READ_STAGES):
+    told = tape.tasks.get((batch.run, batch.id), {}).get("whole") if with_tasks else None
+    failed = tape.failed(batch) if with_tasks else []
+    if not (stages or failed) or not complete or told is False or (told is None and len(stages) >= READ_STAGES):
         return found + Counter(tasks_unknown=adding)
     at_work = min(adding, _wall(stages))
-    failed = tape.failed(batch)
     found["failed_statements"] = min(adding - at_work, _wall([*stages, *failed]) - _wall(stages))
     began = batch.end - batch.phase("commitOffsets") - batch.phase("addBatch")
     idle = adding - at_work - found["failed_statements"]
@@ -93,7 +93,7 @@ def parts_of(tape: Tape, batch: Batch, known: Ground, with_tasks: bool = True) -
     for stage, wall in zip(stages, walls, strict=True):
         share = wall / sum(walls) if sum(walls) else 1 / len(stages)
         found.update(_of_stage(stage, share * at_work, known.cores))
-    even = found.pop("even")
+    even = found.pop("even", 0.0)
     ran_seconds = total_of(stages, "run_seconds")
     for name, seconds in _of_tasks(tape, batch, stages, known) if ran_seconds else [("waiting", 1.0)]:
         found[name] += seconds / (ran_seconds or 1.0) * even
