@@ -24,7 +24,8 @@ ARRIVAL: Metric[QueryView] = Metric("ledgerops_arrival_rows_per_second",
     labels=("source",),
     read=lambda view: {(source,): rate for source, rate in view.rates.arrival_by_source.items()})  # fmt: skip
 CAPACITY: Metric[QueryView] = Metric("ledgerops_capacity_rows_per_second",
-    "Rows per second that the query can sustain at its trigger interval; absent when the batches do not allow a fit.",
+    "Rows per second that the query can sustain at its trigger interval: by a fit over its batches, or what "
+    "it processes while it has no time for more; else absent.",
     read=lambda view: known(view.capacity.sustainable))  # fmt: skip
 OVERHEAD: Metric[QueryView] = Metric("ledgerops_batch_overhead_seconds",
     "Fixed cost of a micro-batch by the same fit: the time that a batch takes without any row.",

@@ -21,7 +21,7 @@ def _rejected(batch: Progress) -> Series:
 
 
 INPUT_ROWS: Metric[QueryView] = Metric("ledgerops_input_rows_total",
-    "Rows read from each source; a source that is scanned twice in a plan counts twice, as Spark counts it.",
+    "Rows read from each source. One that a plan reads twice counts twice, as Spark counts it; Kafka once, by offsets.",
     labels=("source",),
     per_batch=lambda batch: {(source.name,): float(source.rows) for source in batch.sources})  # fmt: skip
 REJECTED_ROWS: Metric[QueryView] = Metric("ledgerops_rejected_rows_total",

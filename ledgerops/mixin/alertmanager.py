@@ -19,13 +19,11 @@ from ledgerops.mixin.yaml_text import document
 from ledgerops.model.finding import SEVERITIES
 
 ABOUT_NOTIFY = 'alertname=~"LedgerNotify.+"'
-MAX_ALERTS = 200  # of a group that are sent: of more only the count
 # alerts that have no query: what silences what, for equal labels
 WITHOUT_QUERY = (
     ("LedgerExporterAbsent", ("LedgerTargetDown",), ["job"]),
     ("LedgerDriverLost", ("LedgerExporterAbsent",), ["job"]),
     ("LedgerDriverLost", ("LedgerTargetDown",), ["job", "instance"]),
-    ("LedgerDriverLost", ("LedgerFreshnessPage", "LedgerFreshnessTicket"), ["job", "app"]),
     ("LedgerNotifyLate", ("LedgerNotifySenderFailing",), ["job", "instance", "sender"]),
 )
 
@@ -59,7 +57,7 @@ def alertmanager(site: Site) -> dict[str, Any]:
         }
         for source, targets, equal in (*silenced, *WITHOUT_QUERY)
     ]
-    webhook = {"url": site.notify_url, "send_resolved": True, "max_alerts": MAX_ALERTS}
+    webhook = {"url": site.notify_url, "send_resolved": True}
     if access := notify_config(site):
         webhook["http_config"] = access
     return {

@@ -21,7 +21,8 @@ from ledgerops.mixin.site import Site
 def _expression(site: Site) -> str:
     # absent() gives no labels here, and the texts, the links and Alertmanager's inhibition need the job
     absent = f'label_replace(absent({site.series("up")} == 1), "job", "{site.job}", "", "")'
-    return f"{absent} unless on (job) ({stopped(site, 'job')})"
+    # what is pushed by OTLP has no target
+    return f"{absent} unless on (job) ({stopped(site, 'job')}) unless on (job) {site.series('ledgerops_build_info')}"
 
 
 ALERT = Alert(
@@ -33,6 +34,7 @@ ALERT = Alert(
     cases=(
         Case("fires", "the only driver does not answer", {"up": "1x8 0x40"}, 300, True),
         Case("stays quiet", "one of two answers", {"up": "1x40", of("up", instance="other"): "0x40"}, 300, False),
+        Case("stays quiet", "drivers push by OTLP", {"ledgerops_build_info": "1x40"}, 300, False),
         Case("stays quiet", "the only driver was stopped, and said so",
              {"up": "1x8 0x340", ACTIVE: "1x7 0 stale"}, 4000, False),
         Case("fires", "its only query failed, and it went", {"up": "1x8 0x340", ACTIVE: "1x7 0 stale",

@@ -29,8 +29,9 @@ Diagnosis: 1. notify's log names the error of each attempt: an HTTP status means
     2. `ledgerops_notify_waiting{sender="SENDER"}` is the number of waiting messages.
     3. On notify's host run `ledgerops notify --senders FILE --test QUERY`: it sends one message at once and prints each
     failure.
-Mitigation: renew the URL in the file of `--senders` and restart notify: nothing in the queue is lost. If the service is
-    down, replace its URL by that of another service: the waiting messages go there.
+Mitigation: renew the URL in the file of `--senders` and restart notify; what the file of `--queue` holds is sent then,
+    where it outlives the process (an emptyDir does not outlive its pod). If the service is down, replace its URL by
+    that of another service: the waiting messages go there.
 """
 LATE_RUNBOOK = """Notifications are late: a message has been waiting for more than a quarter of an hour.
 

@@ -3,6 +3,7 @@
 import re
 
 from ledgerops.mixin.site import Site, duration
+from ledgerops.model.records import CONTINUOUS
 
 BY = "by (job, app, query)"
 ACTIVE, LAST_ACTIVE = "ledgerops_query_active", "query:active:last_step_5m"
@@ -15,7 +16,8 @@ SEEN, LAST_SEEN = "ledgerops_last_seen_timestamp_seconds", "query:last_seen:last
 STEP_SECONDS = 300.0  # between two samples of a series of which long windows are made
 REMEMBERED_SECONDS = 12 * 3600.0  # for so long a driver that stopped answering is reported
 STOPPED_SECONDS = 7 * 86400.0  # for so long it is known of one that its queries had ended
-FAILED = 2  # of what is known last of a query: 1 if it ran, 0 if it had ended
+# what is known last of a query: it failed, it ran, it ran and would have ended by itself; 0 if it had ended
+FAILED, RUNS, ENDS = 2, 1, 0.5
 
 
 def lines(expression: str) -> str:
@@ -113,10 +115,12 @@ def remembered(site: Site) -> list[tuple[str, str]]:
 
 
 def _recent(site: Site) -> str:
-    """What each driver said last, in two steps: 1 of a query that runs, FAILED, or 0."""
+    """What each driver said last, in two steps: FAILED, RUNS, ENDS of one that runs and will end by itself, or 0."""
     window, matcher = duration(2 * step_seconds(site)), 'status="failed"'
     failing = f"max without (status) (last_over_time({site.series(STATUS, matcher)}[{window}])) == 1"
-    return f"{FAILED} * ({failing}) or last_over_time({site.series(ACTIVE)}[{window}])"
+    active = f"last_over_time({site.series(ACTIVE)}[{window}])"
+    ending = f"last_over_time({ends(site)}[{window}])"
+    return f"{FAILED} * ({failing}) or {active} unless on (job, app, instance, query) {ending} or {ENDS:g} * {active}"
 
 
 def _last(site: Site, seconds: float) -> str:
@@ -133,9 +137,7 @@ def lost(site: Site) -> str:
     """
     active, known = site.series(ACTIVE), site.series(KNOWN)
     taken_over = " ".join(f"unless on ({by}) ({active} == 1)" for by in TAKEN_OVER)
-    ended = f"unless on (job, app, instance, query) last_over_time({ends(site)}[{site.window(REMEMBERED_SECONDS)}])"
-    went = f"{known} == {FAILED} or ({known} == 1 {ended})"
-    return f"({went}) ^ 0 unless on (job, app, instance, query) {active} {taken_over}"
+    return f"({known} >= {RUNS}) ^ 0 unless on (job, app, instance, query) {active} {taken_over}"
 
 
 def stopped(site: Site, by: str) -> str:
@@ -145,12 +147,15 @@ def stopped(site: Site, by: str) -> str:
 
 def base_records(site: Site) -> list[tuple[str, str]]:
     """Recording rules (name, expression) of what several alerts ask of each query: SILENCE, the seconds since it was
-    last seen by a driver that runs it, and TRIGGER, its interval, 0 where that is not known. One that processes what
-    there is, and ends, has none: nobody promised when, and what compares with the interval leaves it out."""
+    last seen by a driver that runs it, at the time of the scrape, and TRIGGER, its interval, 0 where that is not known.
+    One that processes what there is, and ends, has no interval: nobody promised when, and what compares with it leaves
+    it out. In continuous mode Spark tells nothing of a query, so its silence means nothing."""
     on = f"and on (job, app, instance, query) {site.series(ACTIVE)} == 1"
     known, running = worst(site, "ledgerops_trigger_interval_seconds"), worst(site, ACTIVE)
+    continuous = site.series("ledgerops_query_info", f'trigger="{CONTINUOUS}"')
+    quiet = f"timestamp({site.series(SEEN)}) - {site.series(SEEN)}"
     return [
-        (SILENCE, f"max {BY} ((time() - {site.series(SEEN)}) {on})"),
+        (SILENCE, f"max {BY} (({quiet}) {on}) unless on (job, app, query) {continuous}"),
         (TRIGGER, f"({known} or 0 * {running}) {unless_ends(site)}"),
     ]
 

@@ -8,6 +8,8 @@ MIN_ROWS = 10  # fewer in ten minutes are stragglers that every source has
 # of the rows read: how much an hourly report may lack is for its owner to say, but 1 in 1,000 is a lot
 MIN_SHARE = 0.001
 WINDOW_SECONDS = 600.0
+# how far before the window the first count of a series is looked for: scrapes may have failed just then
+LOOK_BACK_SECONDS = 3600.0
 DROPPED = 'ledgerops_rows_dropped_by_watermark_total{operator="o"}'
 READ = 'ledgerops_input_rows_total{source="s"}'
 
@@ -21,7 +23,8 @@ def _counted(site: Site, name: str) -> str:
     """What a counter of each query counted in the window: of a series that is younger all, with what its first batch
     had, by which it is born."""
     series, window = site.series(f"ledgerops_{name}"), site.window(WINDOW_SECONDS)
-    return f"sum {BY} (({series} unless {series} offset {window}) or increase({series}[{window}]))"
+    before = f"last_over_time({series}[{site.window(LOOK_BACK_SECONDS)}] offset {window})"
+    return f"sum {BY} (({series} unless {before}) or increase({series}[{window}]))"
 
 
 ALERT = Alert(
@@ -38,6 +41,8 @@ ALERT = Alert(
         Case("stays quiet", "three rows in all", {DROPPED: "0x10 3x50", READ: "0+10x60"}, 600, False),
         Case("fires", "the first batch of a driver dropped them",
              {DROPPED: "_x10 5000x60", READ: "_x10 90000x60"}, 400, True),
+        Case("stays quiet", "nothing was scraped for six minutes ten minutes ago, and the rows are old",
+             {DROPPED: "5000x40 _x24 5000x80", READ: "4000000x40 _x24 4000000x80"}, 1605, False),
         Case("resolves", "none for an hour", {DROPPED: "0+50x40 2000x240", READ: "0+1000x280"}, 4000, False),
         Case("series vanishes", "the query ended", {DROPPED: "0+50x40 stale", READ: "0+1000x40 stale"}, 2400, False),
         Case("query restarts", "counters begin anew", {DROPPED: "0x60", READ: "0+1000x20 0+1000x40"}, 600, False),

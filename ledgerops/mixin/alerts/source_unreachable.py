@@ -1,7 +1,7 @@
 """The alert of the rule source-unreachable: the broker does not answer."""
 
 from ledgerops.mixin.alerts.model import Alert, Case
-from ledgerops.mixin.alerts.promql import of_rule
+from ledgerops.mixin.alerts.promql import ACTIVE, alive, of_rule
 
 REACHABLE = "ledgerops_source_reachable"
 FOUND = 'ledgerops_finding{rule="source-unreachable", severity="critical"}'
@@ -10,7 +10,8 @@ FOUND = 'ledgerops_finding{rule="source-unreachable", severity="critical"}'
 ALERT = Alert(
     name="LedgerSourceUnreachable", severity="critical",
     # the finding and not the gauge, which is 0 as well where only ledgerops cannot reach the broker
-    expression=lambda site: of_rule(site, "ledgerops_finding", "source-unreachable"),
+    expression=lambda site: f"{of_rule(site, 'ledgerops_finding', 'source-unreachable')} "
+    f"and on (job, app, query) {alive(site)}",  # what a run ended with is no news of the broker
     hold=10.0,  # the rule has waited before
     summary="A query's broker does not answer.",
     description="The broker that {{ $labels.query }} reads from does not answer ledgerops.", rule="source-unreachable",
@@ -20,10 +21,12 @@ ALERT = Alert(
         "LedgerFreshnessTicket",
     ),
     cases=(
-        Case("fires", "it is found", {REACHABLE: "1x8 0x20", FOUND: "_x10 1x20"}, 240, True),
+        Case("fires", "it is found", {ACTIVE: "1x30", REACHABLE: "1x8 0x20", FOUND: "_x10 1x20"}, 240, True),
+        Case("stays quiet", "the query failed because of it: LedgerQueryFailed fires",
+             {ACTIVE: "1x8 0x30", FOUND: "_x8 1x30"}, 400, False),
         Case("stays quiet", "Spark reaches it, and ledgerops does not", {REACHABLE: "1x8 0x40"}, 300, False),
-        Case("resolves", "it answers again", {FOUND: "_x8 1x8 stale"}, 500, False),
-        Case("series vanishes", "the query ended", {FOUND: "_x8 1x4 stale"}, 500, False),
+        Case("resolves", "it answers again", {ACTIVE: "1x40", FOUND: "_x8 1x8 stale"}, 500, False),
+        Case("series vanishes", "the query ended", {ACTIVE: "1x12 0x30", FOUND: "_x8 1x4 stale"}, 500, False),
         Case("query restarts", "with the broker there", {REACHABLE: "1x8 stale 1x20"}, 240, False),
     ),
 )  # fmt: skip

@@ -12,7 +12,7 @@ Mitigation: if the driver is gone, start it again; its queries resume from their
 """
 
 from ledgerops.mixin.alerts.model import Alert, Case
-from ledgerops.mixin.alerts.promql import ACTIVE, stopped
+from ledgerops.mixin.alerts.promql import ACTIVE, of_ending, stopped
 from ledgerops.mixin.site import Site
 
 
@@ -28,6 +28,8 @@ ALERT = Alert(
     description="Prometheus cannot scrape {{ $labels.instance }} of {{ $labels.job }}: its queries are not watched.",
     runbook=__doc__, page="ledgerops-fleet", of_query=False, without=("query restarts",),
     cases=(
+        Case("fires", "its only query reads all there is, and ends", {"up": "1x8 0x40", ACTIVE: "1x8 stale",
+             of_ending(): "1x8 stale"}, 300, True),
         Case("fires", "it does not answer", {"up": "1x8 0x40"}, 300, True),
         Case("fires", "its queries ran", {"up": "1x8 0x40", ACTIVE: "1x8 stale"}, 300, True),
         Case("stays quiet", "it was stopped: the last scrape says that its queries ended",

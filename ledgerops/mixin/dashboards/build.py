@@ -55,7 +55,7 @@ def _dashboard(page: Page, site: Site) -> Any:
             .enable(True)
             .hide(False)
             .icon_color(mark.colour)
-            .expr(mark.expr)
+            .expr(_of_page(mark.expr, page))
             .step(MARK_STEP)
             .title_format(mark.title)
             .placement(None)
@@ -94,15 +94,19 @@ def _placed(made: Any, page: Page, site: Site) -> Any:
     return made
 
 
+def _of_page(asked: str, page: Page) -> str:
+    """Grafana takes the value of a variable with one value as it is, and the name of a query may have a bracket."""
+    if not page.single:
+        return asked
+    return asked.replace('query=~"$query"', 'query="$query"').replace('query=~"$query|"', "query=~`${query:regex}|`")
+
+
 def _panel(place: Place, site: Site, page: Page) -> Any:
     panel = place.panel
     made = new_panel(panel.kind).title(titled(panel, site)).description(text(panel)).datasource(DATASOURCE)
     made = made.id(place.number).grid_pos(models.GridPos(h=panel.height, w=panel.width, x=place.x, y=place.y))
     for ref, target in lettered(panel):
-        asked_for = expression(target, site)
-        if page.single:  # Grafana takes the value of such a variable as it is: a name may have a bracket
-            asked_for = asked_for.replace('query=~"$query"', 'query="$query"')
-        asked = prometheus.Dataquery().expr(asked_for).legend_format(target.legend)
+        asked = prometheus.Dataquery().expr(_of_page(expression(target, site), page)).legend_format(target.legend)
         asked = asked.ref_id(ref).datasource(DATASOURCE)
         asked = asked.instant() if is_instant(panel) else asked.range()
         if format_of(panel) != "time_series":

@@ -181,7 +181,12 @@ def per_second(counter: str, legend: str = "{{query}}", labels: str = ONE) -> Ta
 
 def counted(counter: str, labels: str, span: str = "1h") -> str:
     """How many events a counter saw within a span: whole numbers, where `increase` extrapolates."""
-    return f"round({by('sum', labels, f'increase({counter}[{span}])')})"
+    return f"round({by('sum', labels, increased(counter, span))})"
+
+
+def increased(counter: str, span: str) -> str:
+    """What a counter rose by within a span; all of one that has been there for less, as it is born with its first."""
+    return f"(({counter} unless last_over_time({counter}[1h] offset {span})) or increase({counter}[{span}]))"
 
 
 def worst(expression: str, labels: str, least: bool = False, most: int = 5) -> str:

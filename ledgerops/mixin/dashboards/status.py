@@ -47,7 +47,11 @@ def last(metric: str, recorded: str) -> str:
 
 ACTIVE = q(promql.ACTIVE)
 RUNS_ELSEWHERE = f"({ACTIVE} == 0 and on ({ONE}) {ACTIVE} == 1)"
-LOST = f"(({last(promql.ACTIVE, promql.LAST_ACTIVE)} > 0) ^ 0 unless on ({ONE}) {ACTIVE})"
+# as the rules say it; of a Prometheus without them, what ran within the hour, and nothing has taken over
+LOST = (
+    f"({q(promql.LOST)} or (last_over_time({ACTIVE}[{READ_WHOLE}]) > 0) ^ 0 unless on ({ONE}) {ACTIVE} "
+    f"unless on () {q(promql.KNOWN)})"
+)
 
 
 def present(expression: str) -> str:

@@ -41,7 +41,6 @@ def test_a_lost_driver_and_a_sender_that_fails_are_one_page_each():
         (['alertname="LedgerExporterAbsent"'], ['alertname=~"LedgerTargetDown"'], ["job"]),
         (['alertname="LedgerDriverLost"'], ['alertname=~"LedgerExporterAbsent"'], ["job"]),
         (['alertname="LedgerDriverLost"'], ['alertname=~"LedgerTargetDown"'], ["job", "instance"]),
-        (['alertname="LedgerDriverLost"'], ['alertname=~"LedgerFreshnessPage|LedgerFreshnessTicket"'], ["job", "app"]),
         (['alertname="LedgerNotifyLate"'], ['alertname=~"LedgerNotifySenderFailing"'], ["job", "instance", "sender"]),
     ]
 

@@ -32,7 +32,7 @@ DOWN, LOST, LOOP = "LedgerTargetDown", "LedgerDriverLost", "LedgerCrashLoop"
     ("name", "before", "after", "said"),
     [
         pytest.param("observer", "== 0", "== 2", (DOWN,), id="never true"),
-        pytest.param("observer", 'h{job="ledgerops"} == 1', "h == 2", (LOST,), id="of a driver that died nothing"),
+        pytest.param("observer", "} >= 1) ^ 0", "} >= 2) ^ 0", (LOST,), id="of a driver that died nothing"),
         pytest.param("observer", '"} == 1)', '"} == 2)', (LOST,), id="a query that moved"),
         pytest.param("observer", "available_now|once", "once", (LOST,), id="a query that ended by itself"),
         pytest.param("symptoms", "0.001 *", "0.9 *", ("LedgerRowsDropped",), id="another threshold"),

@@ -77,7 +77,8 @@ def marks_fit_the_page(board: Board) -> Iterator[str]:
         expression, name = mark["expr"], mark["name"]
         if "ALERTS" in expression and 'severity="critical"' not in expression:
             yield f"{name}: not only critical alerts"
-        if ("ALERTS" in expression or "ledgerops_query_start" in expression) and 'query=~"$query' not in expression:
+        asks = any(each in expression for each in ('query=~"$query', "query=~`${query:regex}", 'query="$query"'))
+        if ("ALERTS" in expression or "ledgerops_query_start" in expression) and not asks:
             yield f"{name}: not filtered by the page's query"
         if board["uid"] != "ledgerops-load" and re.search(r"ledgerops_load|app_name", expression):
             yield f"{name}: only on the page of load tests"
@@ -87,9 +88,10 @@ def counts_are_whole(board: Board) -> Iterator[str]:
     """`increase` extrapolates: two restarts would be 2.01. Amounts and histograms are no counts."""
     for panel in panels(board):
         for target in panel["targets"]:
-            for before, metric in re.findall(r"(.{0,40})increase\((\w+)", target["expr"]):
-                if not metric.endswith(("_amount_total", "_bucket")) and "round(" not in before:
-                    yield f"{panel['title']}: increase of {metric} is not rounded"
+            for found in re.finditer(r"increase\((\w+)", target["expr"]):
+                whole = "round(" in target["expr"][: found.start()]
+                if not found[1].endswith(("_amount_total", "_bucket")) and not whole:
+                    yield f"{panel['title']}: increase of {found[1]} is not rounded"
 
 
 def headlines_have_names(board: Board) -> Iterator[str]:
@@ -246,7 +248,7 @@ def a_dead_driver_is_a_word(board: Board) -> Iterator[str]:
     lost = str([name for name, _ in STATUSES].index("lost"))
     for panel in panels(board):
         asked = expressions(panel)
-        remembers = f"* {lost}" in asked and "last_over_time(ledgerops_query_active" in asked
+        remembers = f"* {lost}" in asked and "query:lost" in asked
         if "ledgerops_query_status" in asked and not remembers:
             yield f"{panel['title']}: a query whose driver died is a gap"
 

@@ -172,7 +172,7 @@ MARKS = {
         ["not only the beginning", "its step is not 1m"]),
     "one whose step is another": (lint.marks_are_moments, {"step": "15s"}, ["its step is not 1m"]),
     "one of other queries": (
-        lint.marks_fit_the_page, {"expr": ALERTS.replace('query=~"$query|"', 'query=~".+"')},
+        lint.marks_fit_the_page, {"expr": ALERTS.replace("query=~`${query:regex}|`", 'query=~".+"')},
         ["not filtered by the page's query"]),
     "one of warnings": (
         lint.marks_fit_the_page, {"expr": ALERTS.replace('severity="critical"', 'severity!="info"')},

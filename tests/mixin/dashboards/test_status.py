@@ -32,7 +32,7 @@ def test_a_query_has_the_number_of_its_status_and_no_other(tmp_path):
     asked = {
         f"({filled(status(), query=name)}) {sign} {NUMBERS[name]}": (name, sign)
         for name in names
-        for sign in ("==", "!=")
+        for sign in (("==", "!=") if name != "failed" else ("==",))  # it is lost once its driver is gone
     }
 
     found = {asked[each] for each in evaluated(tmp_path, [page] * 5, asked)}
@@ -95,6 +95,8 @@ HERE, THERE = of_application("here", a_query("healthy")), of_application("there"
     [
         pytest.param([a_query("healthy")] * 20 + [{}] * 10, {"lost"}, id="its driver is gone for ten minutes"),
         pytest.param([a_query("healthy")] * 20 + HOURS_AGO, {"lost"}, id="its driver is gone for hours"),
+        pytest.param([a_query("healthy")] * 20 + [a_query("failed") | ENDED] + [{}] * 10, {"lost"},
+                     id="it failed, and its driver ended with it"),
         pytest.param([a_query("healthy")] * 4 + [a_query("stopped") | ENDED] * 60, {"stopped"},
                      id="it ended an hour ago"),
         pytest.param([a_query("healthy")] * 4 + [a_query("stopped") | ENDED] * 60 + HOURS_AGO, set(),

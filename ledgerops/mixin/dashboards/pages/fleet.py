@@ -58,7 +58,12 @@ FIRING_LONGEST = (
     f"topk(1, (time() - {PAGES_SINCE}) and ignoring (alertstate) {PAGES_FIRING}) or on () label_replace(0 * "
     'count(ALERTS{alertname="LedgerWatchdog", job=~"$job"}), "alertname", "No critical alert", "", "")'
 )
-ANSWERED = f"({by('max', 'job, instance', UP)} and on (job, instance) {DRIVERS} or on (job, instance) 0 * {DRIVERS})"
+# one that pushes by OTLP has no target, and answers while its data come
+PUSHED = by("max", "job, instance", d("ledgerops_build_info"))
+ANSWERED = (
+    f"({by('max', 'job, instance', UP)} and on (job, instance) {DRIVERS} or on (job, instance) {PUSHED} "
+    f"or on (job, instance) 0 * {DRIVERS})"
+)
 HEADLINES = (
     Panel(
         "Queries running",

@@ -1,7 +1,7 @@
 """The collapsed row of the Query page: what only some queries have."""
 
 from ledgerops.mixin import thresholds
-from ledgerops.mixin.dashboards.model import Panel, Row, Target, by, counted, per_second, q, quantile
+from ledgerops.mixin.dashboards.model import Panel, Row, Target, by, counted, increased, per_second, q, quantile
 from ledgerops.mixin.dashboards.status import or_none
 
 ONE_QUERY = "app, query"
@@ -42,7 +42,7 @@ ROW = Row(
             (
                 Target(counted(q("ledgerops_unbalanced_batches_total"), ONE_QUERY), "unbalanced batches"),
                 Target(
-                    by("sum", ONE_QUERY, f"increase({q('ledgerops_unbalanced_amount_total')}[1h])"),
+                    by("sum", ONE_QUERY, increased(q("ledgerops_unbalanced_amount_total"), "1h")),
                     "unbalanced amount",
                 ),
                 Target(counted(q("ledgerops_conflicting_rows_total"), ONE_QUERY), "conflicting copies"),
