@@ -4,7 +4,8 @@ lines to chat, mail or a webhook.
 Point Alertmanager's webhook at http://HOST:9465/alerts, as alerts/alertmanager.yml does. Senders are apprise URLs or
 http(s) webhooks. They contain secrets: pass them with `--senders FILE` (one URL per line) or in the variable
 LEDGEROPS_NOTIFY_SENDERS rather than on the command line. An accepted alert is kept on disk until every sender has
-delivered it or it has expired. Files with secrets and certificates are read again when they change.
+delivered it or it has expired. Files with secrets and certificates are read again when they change; that of --senders
+is read at the start only.
 
 GET /metrics has deliveries, failures and the age of the oldest pending delivery, by sender. /healthz needs no
 credentials.

@@ -61,7 +61,6 @@ class Incident:
     query: str | None
     alerts: tuple[Firing, ...]
     alertmanager: str | None
-    cut: int = 0  # alerts that Alertmanager left out
     app: str = ""
 
     @property
@@ -137,7 +136,6 @@ def parse_webhook(payload: object) -> Incident:
         query=common.get("query"),
         alerts=tuple(sorted(alerts, key=lambda a: (a.status != "firing", -rank(a.severity), a.began, a.name))),
         alertmanager=str(payload["externalURL"]) if payload.get("externalURL") else None,
-        cut=max(0, int(payload.get("truncatedAlerts") or 0)),
         app=common.get("app", ""),
     )
 

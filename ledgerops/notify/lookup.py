@@ -17,6 +17,7 @@ from typing import Any
 
 from ledgerops.common.credentials import Secrets
 from ledgerops.common.http import fetch, opener
+from ledgerops.common.http_access import is_loopback
 from ledgerops.model.recording import load_json
 from ledgerops.notify.incident import matchers
 from ledgerops.notify.outcome import Run
@@ -29,8 +30,8 @@ DEAD_SECONDS = 30.0  # how long a driver, or Prometheus, that did not answer is 
 MAX_DRIVERS = 16  # that Prometheus names for one query and that are asked: each takes a thread
 REMEMBERED = "12h"  # for so long it is known how a query ended
 INSTANCE = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?")  # of Prometheus' answer: no user, no path
-NO_SECRETS = Secrets()
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+NO_SECRETS = Secrets()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +62,15 @@ class Lookup:
     seconds: float = LOOKUP_SECONDS
     _silent: dict[str, float] = field(default_factory=dict)  # driver -> until when it is not asked
 
-    def diagnose(self, query: str, job: str, app: str = "") -> LookupResult:
-        """Asks the drivers until one knows the query, or the time is over. Never raises.
+    def diagnose(self, query: str, job: str, app: str = "", end: float | None = None) -> LookupResult:
+        """Asks the drivers until one knows the query, or the time is over: `seconds`, or `end` of the monotonic clock.
+        Never raises.
 
         With `app` only drivers of that application count: another one may have a query of the same name. A driver that
         does not say its application counts for every one.
         """
-        end = time.monotonic() + self.seconds
+        began = time.monotonic()
+        end = began + self.seconds if end is None else end
         troubles: list[str] = []
         given = [base.rstrip("/") for base in self.exporters]
         asked = self._ask(given, query, app, end, troubles)
@@ -76,7 +79,8 @@ class Lookup:
         for base in (each for each in dict.fromkeys([*named, *given]) if each in asked):
             wait([asked[base]], max(0.0, end - time.monotonic()))
             if not asked[base].done():
-                self._silent[base] = time.monotonic() + DEAD_SECONDS
+                if end - began >= min(READ_SECONDS, self.seconds):  # else it had little time
+                    self._silent[base] = time.monotonic() + DEAD_SECONDS
                 troubles.append(f"{base} did not answer within {self.seconds:g} s")
             elif (error := asked[base].exception()) is not None:
                 troubles.append(f"{base}: {_reason(error)}")
@@ -143,9 +147,10 @@ class Lookup:
             troubles.append(f"Prometheus: {_reason(error)}")
             return []
 
-    def runs(self, job: str, app: str) -> list[Run] | None:
-        """What Prometheus knows of an application's queries, now and since hours; None when it does not answer."""
-        if self.prometheus is None:
+    def runs(self, job: str, app: str, end: float) -> list[Run] | None:
+        """What Prometheus knows of an application's queries, now and since hours; None when it does not answer until
+        `end` of the monotonic clock."""
+        if self.prometheus is None or time.monotonic() < self._silent.get(self.prometheus, 0.0):
             return None
         active, seen = (
             f"{name}{{{matchers(job=job, app=app)}}}"
@@ -159,7 +164,7 @@ class Lookup:
         known: dict[tuple[str, str], dict[str, float]] = {}
         try:
             for name, expression in asked.items():
-                for series in self._evaluate(expression, time.monotonic() + self.seconds / len(asked)):
+                for series in self._evaluate(expression, end):
                     labels = series["metric"]
                     key = str(labels.get("query", "")), str(labels.get("instance", ""))
                     known.setdefault(key, {})[name] = float(series["value"][1])
@@ -176,7 +181,8 @@ class Lookup:
         return found
 
     def _get(self, url: str, headers: Mapping[str, str], seconds: float) -> Any:
-        through = opener(certificate=self.certificate, key=self.key)
+        local = is_loopback(urllib.parse.urlsplit(url).hostname or "")  # never behind a proxy
+        through = opener(direct=local, certificate=self.certificate, key=self.key)
         request = urllib.request.Request(url, headers=dict(headers))
         body, _ = fetch(through, request, seconds=seconds, quiet_seconds=READ_SECONDS, max_bytes=MAX_BYTES)
         return load_json(body)

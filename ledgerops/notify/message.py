@@ -61,8 +61,9 @@ def compose(
     if not diagnoses and incident.of_queries and not outcomes:
         lines.insert(1, f"diagnosis: none ({trouble or 'no driver answered'})")
     links = _links(incident)
-    cut = [_one_line(line) for line in [*lines[: MAX_LINES - len(links)], *links]]
-    return Message(cut[0], "\n".join(cut[1:]), incident.worst.severity, over)
+    title, *body = (_one_line(line) for line in lines[: MAX_LINES - len(links)])
+    body += map(_harmless, links)  # whole: the end of an address that is cut is lost
+    return Message(title, "\n".join(body), incident.worst.severity, over)
 
 
 def compose_checked(
@@ -76,16 +77,20 @@ def compose_checked(
         return compose(incident, {}, now, "the driver returned an invalid diagnosis"), error
 
 
-def _one_line(text: str) -> str:
+def _harmless(text: str) -> str:
     """Without line breaks and control characters: a text must not be able to add a line of its own, to call everybody
     of a channel, or to hide an address behind other words."""
-    line = ADDRESSING.sub(" ", clean(" ".join(text.split())))
+    return ADDRESSING.sub(" ", clean(" ".join(text.split())))
+
+
+def _one_line(text: str) -> str:
+    line = _harmless(text)
     return line if len(line) <= MAX_LINE_CHARACTERS else line[: MAX_LINE_CHARACTERS - 1] + "…"
 
 
 def _firing(incident: Incident, diagnoses: Diagnoses, now: float) -> list[str]:
     worst, queries = incident.worst, incident.of_queries
-    first = diagnoses.get(worst.about) or next(iter(diagnoses.values()), {})
+    first = diagnoses.get(worst.about, {})
     failed = next(
         (each["summary"] for each in first.get("root_causes", ())[:1] if each["summary"].startswith(FAILED)), None
     )
@@ -97,7 +102,7 @@ def _firing(incident: Incident, diagnoses: Diagnoses, now: float) -> list[str]:
     if ended:
         lines += [_over(ended), *_states(queries, diagnoses, {})]
     elif len(queries) > 1:
-        lines.append(f"queries: {_listed([each.query for each in queries], incident.cut)}")
+        lines.append(f"queries: {_listed([each.query if incident.app else each.about for each in queries])}")
     if worst.description and failed is None:
         lines.append(worst.description.removeprefix(f"{incident.query} "))
     causes = [line.removesuffix(f": {failed}") for line in _causes(queries, diagnoses)]
@@ -107,9 +112,7 @@ def _firing(incident: Incident, diagnoses: Diagnoses, now: float) -> list[str]:
     lines += _same(incident)
     others = [alert.name for alert in incident.alerts[1:] if alert.status == "firing" and alert.name != worst.name]
     if others:
-        lines.append(
-            f"also firing: {', '.join(dict.fromkeys(others))}" + (f" and {incident.cut} more" if incident.cut else "")
-        )
+        lines.append(f"also firing: {', '.join(dict.fromkeys(others))}")
     return lines
 
 
@@ -128,14 +131,14 @@ def _ended(incident: Incident) -> Sequence[Firing]:
 def _over(ended: Sequence[Firing]) -> str:
     last = max(each.ended or each.began for each in ended)
     lasted = duration(max(0.0, last - min(each.began for each in ended)))
-    about = _listed([each.subject for each in ended], 0)
+    about = _listed([each.subject for each in ended])
     return f"over since {utc_clock(last)}: {ended[0].summary.rstrip('.')} ({about}; that alert lasted {lasted})"
 
 
-def _listed(names: Sequence[str], more: int) -> str:
+def _listed(names: Sequence[str]) -> str:
     """The first of some names, and how many are not named."""
     given = list(dict.fromkeys(each for each in names if each))
-    more += max(0, len(given) - MAX_SUBJECTS)
+    more = max(0, len(given) - MAX_SUBJECTS)
     return ", ".join(given[:MAX_SUBJECTS]) + (f" and {more} more" if more else "")
 
 
@@ -144,21 +147,17 @@ def _same(incident: Incident) -> list[str]:
     worst = incident.worst
     if worst.query:
         return []
-    firing = [each for each in incident.alerts if each.status == "firing"]
-    also = [each for each in firing[1:] if each.name == worst.name]
-    count = len(also) + (incident.cut if len(also) == len(firing) - 1 else 0)
-    if count == 0:
-        return []
+    also = [each for each in incident.alerts[1:] if each.status == "firing" and each.name == worst.name]
     named = list(dict.fromkeys(each.subject for each in also if each.subject))[:MAX_SUBJECTS]
-    more = ", ..." if len(named) < count else ""
-    return [f"{worst.subject or 'this one'} and {count} more: {', '.join(named)}{more}"]
+    more = ", ..." if len(named) < len(also) else ""
+    return [f"{worst.subject or 'this one'} and {len(also)} more: {', '.join(named)}{more}"] if also else []
 
 
 def _heading(state: str, incident: Incident) -> str:
     """The state, and whom it is about: the query or the number of queries with the application, else the application,
     else the scrape job."""
     count = len(incident.of_queries)
-    named = incident.query or (f"{count} queries" if count > 1 and incident.worst.query else incident.worst.query)
+    named = f"{count} queries" if count > 1 and incident.worst.query else incident.query or incident.worst.query
     about = named or incident.app or incident.job
     if named and incident.app:
         about += f" of {incident.app}"
@@ -186,7 +185,7 @@ def _causes(queries: Sequence[Firing], diagnoses: Diagnoses) -> list[str]:
     several = len(queries) > 1
     lines = []
     for until, cause, names in list(told.values())[:MAX_CAUSES]:
-        of = f" of {_listed(names, 0)}" if several else ""
+        of = f" of {_listed(names)}" if several else ""
         lines.append(f"cause{of}{until}: {_cause(cause)}")
     if quiet and not told:
         lines.append(f"cause: none found at this moment; {quiet[0]}")
@@ -283,7 +282,7 @@ def _states(alerts: Sequence[Firing], diagnoses: Diagnoses, outcomes: Mapping[st
         if state == "catching up" and drain:
             state += f", backlog clears in {duration(drain)}"
         names.setdefault(state, []).append(alert.query or alert.about)
-    return [f"now {state}: {_listed(given, 0)}" for state, given in names.items() if state]
+    return [f"now {state}: {_listed(given)}" for state, given in names.items() if state]
 
 
 def _state(diagnosis: Mapping[str, Any]) -> str:
@@ -304,7 +303,7 @@ def _links(incident: Incident) -> list[str]:
 def _silence(incident: Incident) -> str | None:
     if incident.alertmanager is None or incident.status == "resolved":
         return None
-    shared = matchers(query=incident.query, app=incident.app)
+    shared = matchers(job=incident.job, app=incident.app, query=incident.query)
     if not incident.query:  # a driver: only what this page is about
         instances = {alert.labels.get("instance") for alert in incident.alerts}
         instance = instances.pop() if len(instances) == 1 else None

@@ -30,10 +30,10 @@ def outcome(alert: Firing, runs: Sequence[Run]) -> str:
         where = here[0].instance
         there = " ".join(sorted({run.query for run in here if run.instance == where}))
         if where == instance:
-            return f"answers again, runs {there}"
+            return f"runs {there}"
         return f"runs on {where}" if query else f"replaced: {where} runs {there}"
     if not about:
-        return "nothing more is known"
+        return ""
     if all(run.last == 0 for run in about):
         return "stopped"
     seen = [run.seen for run in about if run.seen is not None]

@@ -14,7 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from http import HTTPStatus
 from typing import Any
 
-from ledgerops.common.deadline import within
+from ledgerops.common.deadline import OneAtATime
 from ledgerops.common.http_access import Access, Rules, tls_contexts
 from ledgerops.common.http_handler import Answer, Request
 from ledgerops.common.http_server import Server
@@ -31,12 +31,11 @@ from ledgerops.runtime.exposition import accepted
 
 log = logging.getLogger("ledgerops.notify")
 
-MAX_BYTES = 1024 * 1024  # of a webhook: 50 alerts take about 50 kB
-MAX_REQUESTS = 64  # at a time; Alertmanager sends the groups of a storm side by side, and repeats what is refused
+MAX_BYTES = 8 * 1024 * 1024  # of a webhook: 500 alerts take about 1.2 MB
+MAX_REQUESTS = 16  # at a time; Alertmanager sends the groups of a storm side by side, and repeats what is refused
 MESSAGE_SECONDS = 60.0  # for which senders share a message, and the diagnosis in it
 DIAGNOSIS_SECONDS = 15.0  # after its incident was accepted, a message goes out without a diagnosis
 SEND_SECONDS = 60.0  # for one delivery
-MAX_HUNG = 8  # deliveries past their time whose thread has not ended; no further one begins then
 MAX_LOOKUPS = 16  # messages that are written at the same time, each waiting for drivers
 TEXT = "text/plain; charset=utf-8"
 RISK = "anyone who reaches it can send messages to your senders; set --token-file or --tls-client-ca"
@@ -70,7 +69,7 @@ class Service:
         # one webhook after the other, as the queue takes them: each takes many times its size of memory
         self._accepting = threading.Lock()
         self._pool = ThreadPoolExecutor(MAX_LOOKUPS, thread_name_prefix="notify-compose")
-        self._hung = threading.Semaphore(MAX_HUNG)
+        self._deliveries = {sender.name: OneAtATime(f"notify-send {sender.name}") for sender in senders}
         self.counts = Counts()
         self._server, self._scheme = self._listen(rules or Rules(host="127.0.0.1"), port)
         self._http = threading.Thread(target=self._server.serve_forever, name="notify-http", daemon=True)
@@ -101,8 +100,8 @@ class Service:
     @property
     def url(self) -> str:
         """The address on which it listens, such as http://127.0.0.1:9465, without a path."""
-        host, port = self._server.server_address[:2]
-        return f"{self._scheme}://{host!s}:{port}"
+        host, port = str(self._server.server_address[0]), self._server.server_address[1]
+        return f"{self._scheme}://{f'[{host}]' if ':' in host else host}:{port}"
 
     def start(self) -> None:
         """Begins to accept webhooks and to send, on daemon threads. Call it once."""
@@ -121,6 +120,8 @@ class Service:
         for thread in self._workers:
             if thread.is_alive():
                 thread.join(timeout=max(0.0, end - time.monotonic()))
+        for delivery in self._deliveries.values():
+            delivery.close()
         self._pool.shutdown(wait=False, cancel_futures=True)
         self._spool.close()
 
@@ -206,10 +207,10 @@ class Service:
     def _deliver(self, sender: Sender, waiting: Waiting) -> None:
         try:
             message = self._composed(waiting.identity, parse_webhook(waiting.payload))
-            within(lambda: self._send(sender, message), SEND_SECONDS)
+            self._deliveries[sender.name].within(lambda: sender.send(message), SEND_SECONDS)
         except Exception as error:  # whatever a service raises: its queue goes on
-            wait = self._spool.again(sender.name, waiting.number, self._clock())
             self.counts.add("failed_total", sender.name)
+            wait = self._spool.again(sender.name, waiting.number, self._clock())
             if wait is None:
                 self.counts.add("given_up_total", sender.name)
                 log.error("%s gave up on incident %d: it is too old", sender.name, waiting.number)
@@ -221,14 +222,6 @@ class Service:
         else:
             self.counts.deliver(sender.name)
             self._spool.done(sender.name, waiting.number, self._clock())
-
-    def _send(self, sender: Sender, message: Message) -> None:
-        if not self._hung.acquire(blocking=False):
-            raise TimeoutError("earlier deliveries hang")
-        try:
-            sender.send(message)
-        finally:
-            self._hung.release()
 
     def _composed(self, identity: str, incident: Incident) -> Message:
         """The message, without a diagnosis when that takes too long."""
@@ -252,10 +245,11 @@ class Service:
 
     def _compose(self, incident: Incident) -> Message:
         queries = incident.of_queries[:MAX_SUBJECTS]
-        diagnoses, trouble = self._diagnoses(incident.job, queries)
+        end = time.monotonic() + self._lookup.seconds
+        diagnoses, trouble = self._diagnoses(incident.job, queries, end)
         over = incident.status == "resolved"
         before = self._spool.recall(incident.group) if over else {}
-        outcomes = self._outcomes(incident, diagnoses) if over else {}
+        outcomes = self._outcomes(incident, diagnoses, end) if over else {}
         message, error = compose_checked(incident, diagnoses, time.time(), trouble, before, outcomes)
         if error is not None:
             log.warning("invalid diagnosis (%s)", type(error).__name__)
@@ -270,25 +264,27 @@ class Service:
                 log.warning("cannot keep the diagnosis: %s", error)
         return message
 
-    def _diagnoses(self, job: str, alerts: Sequence[Firing]) -> tuple[dict[str, Mapping[str, Any]], str | None]:
+    def _diagnoses(
+        self, job: str, alerts: Sequence[Firing], end: float
+    ) -> tuple[dict[str, Mapping[str, Any]], str | None]:
         """The diagnosis of each alert's query, and why the first has none. All together take the time of a lookup."""
         found: dict[str, Mapping[str, Any]] = {}
         trouble = None
-        end = time.monotonic() + self._lookup.seconds
         for alert in alerts:
             if time.monotonic() >= end:
                 break
-            answer = self._lookup.diagnose(alert.query, job, alert.app)
+            answer = self._lookup.diagnose(alert.query, job, alert.app, end)
             if answer.diagnosis is not None:
                 found[alert.about] = answer.diagnosis
             trouble = trouble or answer.trouble
         return found, trouble
 
-    def _outcomes(self, incident: Incident, diagnoses: Mapping[str, Any]) -> dict[str, str]:
+    def _outcomes(self, incident: Incident, diagnoses: Mapping[str, Any], end: float) -> dict[str, str]:
         """What became of each query and driver without a diagnosis, where Prometheus says it."""
         alerts = [each for each in incident.alerts[:MAX_SUBJECTS] if each.about not in diagnoses]
-        known = {app: self._lookup.runs(incident.job, app) for app in {each.app for each in alerts}}
-        return {each.about: outcome(each, runs) for each in alerts if (runs := known[each.app]) is not None}
+        known = {app: self._lookup.runs(incident.job, app, end) for app in {each.app for each in alerts}}
+        told = {each.about: outcome(each, runs) for each in alerts if (runs := known[each.app]) is not None}
+        return {about: said for about, said in told.items() if said}
 
 
 def _text(status: HTTPStatus, text: str) -> Answer:

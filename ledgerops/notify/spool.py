@@ -237,6 +237,7 @@ class Spool:
         """What an earlier process put into the future is due now: the clock may have been set since."""
         self._db.execute("UPDATE queue SET due = min(due, ?), at = min(at, ?)", (now, now))
         self._db.execute("UPDATE delivered SET at = min(at, ?)", (now,))
+        self._db.execute("UPDATE incidents SET at = min(at, ?)", (now,))
 
     def _adopt(self) -> None:
         """What waits for a sender that is no longer configured goes to those that are, unless they have had it."""

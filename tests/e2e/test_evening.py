@@ -85,7 +85,7 @@ def test_an_alert_begins_after_its_fault_and_says_for_how_long_it_lasted(evening
 
 def test_the_end_of_a_driver_that_was_started_again_says_what_runs(evening):
     titles = [sent["title"] for sent in told(evening, "Driver killed").messages]
-    assert f"answers again, runs {STOCK[0]}" in titles[-1], titles
+    assert f"(runs {STOCK[0]}" in titles[-1], titles
 
 
 @pytest.mark.parametrize("name", ["Slow sink", "Hung sink on a busy host", "Silence, and its end"])

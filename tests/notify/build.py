@@ -33,7 +33,6 @@ def webhook(*alerts: Any, **other: Any) -> dict[str, Any]:
     return {
         "version": "4",
         "groupKey": '{}:{job="ledgerops", query="daily_counts"}',
-        "truncatedAlerts": 0,
         "status": "firing",
         "receiver": "notify",
         "groupLabels": labels,

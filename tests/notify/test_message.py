@@ -45,7 +45,7 @@ def test_a_page_says_what_since_when_why_and_what_to_do():
         "also firing: LedgerTriggerOverrun",
         "runbook: https://example.com/runbooks/LedgerFallingBehind.md",
         "dashboard: https://example.com/d/ledgerops-query",
-        "silence: http://alertmanager:9093/#/silences/new?filter=%7Bquery%3D%22daily_counts%22%7D",
+        "silence: http://alertmanager:9093/#/silences/new?filter=%7Bjob%3D%22ledgerops%22%2C%20query%3D%22daily_counts%22%7D",
     ]
 
 
@@ -63,7 +63,7 @@ def test_a_page_names_the_application_of_the_query_and_silences_only_that():
 
     assert found.title.startswith("CRITICAL daily_counts of billing: ")
     silence = found.body.splitlines()[-1]
-    assert unquote(silence).endswith('?filter={query="daily_counts", app="billing"}')
+    assert unquote(silence).endswith('?filter={job="ledgerops", app="billing", query="daily_counts"}')
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def about_drivers(*alerts, **other):
 
 
 def test_a_page_about_many_drivers_counts_them_and_names_the_first():
-    lines = about_drivers(*map(lost, range(50)), truncatedAlerts=200).body.splitlines()
+    lines = about_drivers(*map(lost, range(250))).body.splitlines()
 
     first = ", ".join(f"driver-{number:03}:9464" for number in range(1, 9))
     assert lines[1] == f"driver-000:9464 and 249 more: {first}, ..."
@@ -103,17 +103,39 @@ def test_drivers_are_named_by_their_application_where_it_is_known():
     assert "shop and 1 more: warehouse" in about_drivers(lost(1, app="shop"), lost(2, app="warehouse")).body
 
 
-def test_what_was_left_out_is_counted_once():
-    body = about_drivers(lost(1), lost(2), lost(3, "LedgerTargetDown"), truncatedAlerts=7).body
+def test_other_alerts_are_named_after_them():
+    body = about_drivers(lost(1), lost(2), lost(3, "LedgerTargetDown")).body
 
-    assert "driver-001:9464 and 1 more: driver-002:9464\nalso firing: LedgerTargetDown and 7 more" in body
+    assert "driver-001:9464 and 1 more: driver-002:9464\nalso firing: LedgerTargetDown" in body
+
+
+def test_a_query_of_many_applications_is_counted():
+    common = {"job": "ledgerops", "query": "orders"}
+    alerts = [alert(labels={**common, "alertname": "LedgerQueryStuck", "app": f"app-{n}"}) for n in range(3)]
+    page = compose(webhook(*alerts, groupLabels=common, commonLabels=common))
+
+    assert page.title.startswith("WARNING 3 queries: ")
+    assert "queries: orders of app-0, orders of app-1, orders of app-2" in page.body.splitlines()
+
+
+def test_links_are_whole_however_long():
+    address = "https://graphs.example.com/d/ledgerops-query?var-query=" + "%E6%97%A5" * 60
+    page = compose(webhook(alert(annotations={"dashboard_url": address})))
+
+    assert f"dashboard: {address}" in page.body.splitlines()
+
+
+def test_the_first_line_is_of_the_worst_alert_also_where_only_another_query_is_known():
+    incident = parse_webhook(webhook(alert("LedgerQueryDown", query="a"), alert("LedgerQueryFailed", query="b")))
+    failed = caused_by(rule="query-failed", summary="the query failed after batch 17")
+
+    assert "the query failed" not in message_module.compose(incident, {"b": failed}, NOW).title
 
 
 @pytest.mark.parametrize(
     "message",
     [
         pytest.param(about_drivers(lost(1)), id="one driver"),
-        pytest.param(about_drivers(lost(1), truncatedAlerts=-7), id="less than nothing left out"),
         pytest.param(compose(webhook(alert(), alert())), id="one query"),
     ],
 )
