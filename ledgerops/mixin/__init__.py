@@ -66,8 +66,10 @@ def drift(root: Path, made: Mapping[str, str]) -> Iterator[str]:
         path = root / name
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
             yield name
-    for folder in (each for each in FOLDERS if any(name.startswith(f"{each}/") for name in made)):
+    folders = [each for each in FOLDERS if any(name.startswith(f"{each}/") for name in made)]
+    folders += ["."] * any("/" not in name for name in made)  # objects for a cluster
+    for folder in folders:
         for path in sorted((root / folder).glob("*")):
             name = path.relative_to(root).as_posix()
-            if path.is_file() and name not in made and MARK in path.read_text(encoding="utf-8"):
+            if path.is_file() and name not in made and MARK.encode() in path.read_bytes():
                 yield name

@@ -45,7 +45,7 @@ def kubernetes_files(site: Site) -> Mapping[str, str]:
 
 def _metadata(name: str, site: Site, **labels: str) -> dict[str, Any]:
     asked = dict(each.strip().split("=", 1) for each in site.kubernetes_labels.split(",") if each)
-    return {"name": name, "labels": {**PART, **asked, **labels}}
+    return {"name": name, "labels": {**asked, **PART, **labels}}
 
 
 def _object(api: str, kind: str, name: str, site: Site, spec: dict[str, Any], **labels: str) -> dict[str, Any]:
@@ -128,7 +128,10 @@ DRIVERS_SECRETS = "/drivers"  # where notify finds the Secret with the drivers' 
 def _notify(site: Site) -> dict[str, Any]:
     """The addresses of senders and the token are in the Secret NOTIFY_SECRET."""
     access = _access_to_drivers(site)
+    trusts = site.scrape_tls and bool(site.scrape_ca_file)
+    mounts = trusts or any(each.startswith(DRIVERS_SECRETS) for each in access)
     drivers = {"name": "drivers", "secret": {"secretName": site.scrape_secret}}
+    trust = {"name": "SSL_CERT_FILE", "value": f"{DRIVERS_SECRETS}/ca.crt"}
     container = {
         "name": "notify",
         "image": "ledgerops:latest",
@@ -139,24 +142,27 @@ def _notify(site: Site) -> dict[str, Any]:
         ],
         "ports": [{"name": "http", "containerPort": NOTIFY_PORT}],
         "readinessProbe": {"httpGet": {"path": "/healthz", "port": "http"}},
+        **({"env": [trust]} if trusts else {}),
         "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}, "limits": {"memory": "256Mi"}},
         "securityContext": {
             "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]},
         },
         "volumeMounts": [
             {"name": "secrets", "mountPath": "/secrets", "readOnly": True}, {"name": "data", "mountPath": "/data"},
-            *([{"name": "drivers", "mountPath": DRIVERS_SECRETS, "readOnly": True}] if access else []),
+            *([{"name": "drivers", "mountPath": DRIVERS_SECRETS, "readOnly": True}] if mounts else []),
         ],
     }  # fmt: skip
     pod = {
-        "securityContext": {"runAsNonRoot": True, "runAsUser": 10001, "fsGroup": 10001},
+        "securityContext": {
+            "runAsNonRoot": True, "runAsUser": 10001, "fsGroup": 10001, "seccompProfile": {"type": "RuntimeDefault"},
+        },
         "containers": [container],
         "volumes": [
             {"name": "secrets", "secret": {"secretName": NOTIFY_SECRET}},
             {"name": "data", "emptyDir": {}},
-            *([drivers] if access else []),
+            *([drivers] if mounts else []),
         ],
-    }
+    }  # fmt: skip
     spec = {
         "replicas": 1,  # the queue is a file
         "strategy": {"type": "Recreate"},
@@ -167,16 +173,19 @@ def _notify(site: Site) -> dict[str, Any]:
 
 
 def _access_to_drivers(site: Site) -> list[str]:
-    """The options with which notify asks drivers that want a token or a password; none if no host may have it."""
+    """The options with which notify asks drivers that have TLS, or want a token or a password: that only where hosts
+    may have it."""
     hosts = [each.strip() for each in site.kubernetes_driver_hosts.split(",") if each.strip()]
+    found = ["--exporter-scheme", "https"] if site.scrape_tls else []
+    if site.scrape_tls and site.scrape_certificate:
+        found += ["--client-certificate", f"{DRIVERS_SECRETS}/tls.crt", "--client-key", f"{DRIVERS_SECRETS}/tls.key"]
     if site.scrape_token_file:
         secret = ["--exporter-token-file", f"{DRIVERS_SECRETS}/token"]
     elif site.scrape_user:
         secret = ["--exporter-user", site.scrape_user, "--exporter-password-file", f"{DRIVERS_SECRETS}/password"]
     else:
-        return []
-    scheme = ["--exporter-scheme", "https"] if site.scrape_tls else []
-    return [*secret, *scheme, *(part for host in hosts for part in ("--token-host", host))] if hosts else []
+        return found
+    return [*found, *secret, *(part for host in hosts for part in ("--token-host", host))] if hosts else found
 
 
 def _notify_service(site: Site) -> dict[str, Any]:

@@ -18,7 +18,7 @@ EXPORTER_SETTINGS = {
 # https://kubernetes.io/docs/concepts/overview/working-with-objects/names/ and .../labels/
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 LABEL_NAME = r"[A-Za-z0-9](?:[\w.-]{0,61}[A-Za-z0-9])?"
-LABEL = re.compile(rf"(?:[a-z0-9](?:[a-z0-9.-]{{0,251}}[a-z0-9])?/)?{LABEL_NAME}\s*=\s*(?:{LABEL_NAME})?", re.ASCII)
+LABEL = re.compile(rf"(?:[a-z0-9](?:[a-z0-9.-]{{0,251}}[a-z0-9])?/)?{LABEL_NAME}=(?:{LABEL_NAME})?", re.ASCII)
 HOSTS = re.compile(r"[\w.:*?\[\], -]*", re.ASCII)
 
 
@@ -95,7 +95,8 @@ class Site:
                 "(14.4 x the error budget is above 1); choose 0.94 or more"
             )
         self._check_kubernetes()
-        if any(not all(each.partition("=")[::2]) for each in self.kubernetes_workers.split(",") if each):
+        workers = [each.partition("=")[::2] for each in self.kubernetes_workers.split(",") if each]
+        if any(not app.strip() or app != app.rstrip() or not NAME.fullmatch(workload) for app, workload in workers):
             raise UserError(
                 f"render: kubernetes_workers is application=Deployment,..., not {self.kubernetes_workers!r:.60}"
             )
@@ -104,6 +105,8 @@ class Site:
         for name in (each.name for each in fields(self) if isinstance(each.default, float)):
             if not getattr(self, name) > 0:
                 raise UserError(f"render: {name} must be above 0")
+            if name == "kubernetes_workers_max" and getattr(self, name) < 1:
+                raise UserError("render: kubernetes_workers_max must be at least 1")
             if getattr(self, name) > MAX_SECONDS:
                 raise UserError(f"render: {name} must be at most {MAX_SECONDS:.0f}, not {getattr(self, name):g}")
 

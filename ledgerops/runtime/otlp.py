@@ -33,6 +33,11 @@ class Point(NamedTuple):
     value: Value | None
     at: float
 
+    @property
+    def counts(self) -> bool:
+        """Whether it is a total, which a receiver may want as differences."""
+        return self.metric.kind in ("counter", "histogram")
+
 
 class MetricsEncoder:
     """Makes export requests, and remembers what the receiver took: differences and ended series follow from that.
@@ -44,13 +49,15 @@ class MetricsEncoder:
         self._taken: dict[Key, Point] = {}
 
     def batches(self, families: Iterable[Published], now: float) -> Iterator[Sequence[Point]]:
-        """The points of all series at `now`, then of those that have ended: at most MAX_POINTS for each request."""
+        """The points of all series at `now`, then of those that have ended: at most MAX_POINTS for each request. What
+        a total grew by needs no end: where it is told again, it goes on from what was taken."""
         seen: set[Key] = set()
         points = _points(families, now)
         while some := list(islice(points, MAX_POINTS)):
             seen.update(point.key for point in some)
             yield some
-        ended = [point._replace(value=None, at=now) for key, point in self._taken.items() if key not in seen]
+        ending = [point for key, point in self._taken.items() if key not in seen]
+        ended = [each._replace(value=None, at=now) for each in ending if not self._delta or not each.counts]
         for first in range(0, len(ended), MAX_POINTS):
             yield ended[first : first + MAX_POINTS]
 
@@ -80,10 +87,9 @@ class MetricsEncoder:
         return {"name": metric.name, "description": metric.help, "unit": unit, shape: data}
 
     def _data_point(self, point: Point) -> dict[str, Any]:
-        counts = point.metric.kind in ("counter", "histogram")
-        before = self._taken.get(point.key) if self._delta and counts else None
+        before = self._taken.get(point.key) if self._delta and point.counts else None
         made = {"attributes": _attributes(point.key[1]), "timeUnixNano": nanoseconds(point.at)}
-        if counts:
+        if point.counts:
             made["startTimeUnixNano"] = nanoseconds(before.at if before else self._start)
         if point.value is None:
             return made | {"flags": NO_VALUE}

@@ -132,7 +132,7 @@ class Kafka(Server):
             "advertised.listeners": f"CLIENT://{self.servers}{proxied}",
             "listener.security.protocol.map": "CLIENT:PLAINTEXT,PROXIED:PLAINTEXT,CONTROLLER:PLAINTEXT",
             "inter.broker.listener.name": "CLIENT",
-            "log.dirs": str(self.folder / "data"),
+            "log.dirs": "data",  # in its working folder, whose name Java would read as Latin-1
             "auto.create.topics.enable": "false",
             # one broker: no second one for a replica, and no member of a group worth waiting for
             "offsets.topic.replication.factor": "1",

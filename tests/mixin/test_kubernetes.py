@@ -118,12 +118,19 @@ def test_executors_reach_their_driver_on_every_port_and_prometheus_on_that_of_th
         ),
         pytest.param(
             Site(scrape_user="me", scrape_password_file="/p", scrape_tls=True, kubernetes_driver_hosts="10.*"),
-            ["--exporter-user", "me", "--exporter-password-file", "/drivers/password", "--exporter-scheme", "https",
+            ["--exporter-scheme", "https", "--exporter-user", "me", "--exporter-password-file", "/drivers/password",
              "--token-host", "10.*"],
             id="a password and TLS",
         ),
+        pytest.param(
+            Site(scrape_tls=True, scrape_certificate="/c", scrape_key="/k"),
+            ["--exporter-scheme", "https", "--client-certificate", "/drivers/tls.crt",
+             "--client-key", "/drivers/tls.key"],
+            id="TLS with a client certificate",
+        ),
         pytest.param(Site(scrape_token_file="/t"), [], id="no address that may have it"),
         pytest.param(Site(kubernetes_driver_hosts="10.*"), [], id="no credentials"),
+        pytest.param(Site(scrape_tls=True), ["--exporter-scheme", "https"], id="TLS of a public authority"),
     ],
 )  # fmt: skip
 def test_notify_asks_drivers_with_their_credentials_where_it_is_said_which_hosts_may_have_them(site, options):
@@ -133,9 +140,31 @@ def test_notify_asks_drivers_with_their_credentials_where_it_is_said_which_hosts
     assert container["args"][container["args"].index("--prometheus") + 2 :] == options
     mounted = {each["name"]: each["mountPath"] for each in container["volumeMounts"]}
     secrets = {each["name"]: each["secret"]["secretName"] for each in pod["volumes"] if "secret" in each}
-    assert ("drivers" in mounted, "drivers" in secrets) == (bool(options), bool(options))
-    if options:
+    asks = any(each.startswith("/drivers/") for each in options)
+    assert ("drivers" in mounted, "drivers" in secrets) == (asks, asks)
+    if asks:
         assert (mounted["drivers"], secrets["drivers"]) == ("/drivers", "ledgerops-scrape")
+
+
+def test_notify_trusts_the_private_authority_of_drivers():
+    site = Site(scrape_tls=True, scrape_ca_file="/ca")
+    [pod] = [each["spec"]["template"]["spec"] for each in objects(site, kind="Deployment")]
+    [container] = pod["containers"]
+    assert container["env"] == [{"name": "SSL_CERT_FILE", "value": "/drivers/ca.crt"}]
+    assert {"name": "drivers", "mountPath": "/drivers", "readOnly": True} in container["volumeMounts"]
+
+
+def test_the_pod_of_notify_is_let_in_where_pod_security_is_restricted():
+    [pod] = [each["spec"]["template"]["spec"] for each in objects(kind="Deployment")]
+    assert pod["securityContext"]["runAsNonRoot"] and pod["securityContext"]["seccompProfile"] == {
+        "type": "RuntimeDefault"
+    }
+
+
+def test_a_label_that_is_asked_for_does_not_take_the_place_of_one_that_a_selector_needs():
+    site = Site(kubernetes_labels="app.kubernetes.io/part-of=ledger")
+    service, monitor = objects(site, file="servicemonitor.yaml")
+    assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
 
 
 def test_the_rules_are_those_of_the_files():
@@ -218,6 +247,10 @@ def test_a_checkout_is_no_place_for_them(capsys):
     [
         ("kubernetes_labels", "release", "kubernetes_labels is name=value,name=value, not 'release'"),
         ("kubernetes_labels", "a=b\n    evil: true", "kubernetes_labels is name=value,name=value, not 'a=b"),
+        ("kubernetes_labels", "release = a", "kubernetes_labels is name=value,name=value, not 'release = a'"),
+        ("kubernetes_workers", "payments=Spark_Worker", "kubernetes_workers is application=Deployment,..., not"),
+        ("kubernetes_workers", "payments = spark-worker", "kubernetes_workers is application=Deployment,..., not"),
+        ("kubernetes_workers_max", 0.5, "kubernetes_workers_max must be at least 1"),
         ("kubernetes_labels", "a={{ x }}", "kubernetes_labels is name=value,name=value, not 'a={{ x }}'"),
         ("kubernetes_labels", "a=" + "b" * 64, "kubernetes_labels is name=value,name=value, not 'a=bbb"),
         ("kubernetes_monitoring", "mon: {evil: true}", "not a name that Kubernetes takes: 'mon: {evil: true}'"),

@@ -197,3 +197,11 @@ def logs_document():
 def test_protobuf_says_the_same_as_json(signal, document, message):
     read = message.FromString(protobuf_encoding().encode(signal, document()))
     assert plain(MessageToDict(read)) == plain(document())
+
+
+def test_a_delta_of_a_series_that_was_away_goes_on_from_what_was_taken():
+    made = encoder(delta=True)
+    values(made, 5.0)
+    assert [*export(made, published(LAG, 1.0))] == [LAG.name]
+    again = export(made, published(LAG, 1.0), published(ROWS, 7.0, "s"))
+    assert point_of(again[ROWS.name])["asDouble"] == 2.0
