@@ -62,11 +62,13 @@ def run(args: argparse.Namespace) -> int:
         return _export(args)
     if args.held_back or args.reveal:
         raise UserError("--held-back and --reveal need --export")
-    if args.remedies:
-        return _remedies(args)
     if args.list:
         print(results.listed(DRILLS))
         return 0
+    if args.save and (args.remedies or (args.seed is not None and not args.names)):
+        raise UserError("--save is for the fixed drills, by name or all: without --seed and --remedies")
+    if args.remedies:
+        return _remedies(args)
     unknown = [name for name in args.names if name not in BY_NAME]
     if unknown:
         hint = did_you_mean(unknown[0], BY_NAME, "ledgerops drill --list names them")

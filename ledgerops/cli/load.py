@@ -70,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--data", type=Path, metavar="FOLDER", help="folder with transactions.csv (default $LEDGEROPS_DATA)")
     add("--duration", type=seconds, metavar="TIME", help="stop after this time: 90, 2m, 1h")
     add("--records", type=whole, metavar="N", help="send the first N records of the stream")
-    add("--rate-scale", type=factor, metavar="FACTOR", help="multiply every rate by this (default 1)")
+    add("--rate-scale", type=factor, metavar="FACTOR", help="multiply the plan's rates by this, not by its scale")
     add("--at-once", action="store_true", help="ignore the schedule and send as fast as possible")
     add("--manifest", type=Path, metavar="FILE", help="where to write the manifest (default runs/manifest.json)")
     add("--late-budget", type=span, metavar="TIME", default=LATE_BUDGET,

@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--manifest", type=Path, metavar="FILE",
         help="run no job; judge jobs that read what ledgerops load sent to Kafka")  # fmt: skip
     add("--recording", type=Path, metavar="PLACE", help="recording of those jobs, for --manifest")
-    add("--rate-scale", type=factor, metavar="FACTOR", help="multiply every rate of the plan by this")
+    add("--rate-scale", type=factor, metavar="FACTOR", help="multiply the plan's rates by this, not by its scale")
     add("--duration", type=seconds, metavar="TIME",
         help=f"length of the measured part (default {DURATION_SECONDS:.0f}s)")  # fmt: skip
     add("--warm-up", type=seconds, metavar="TIME",

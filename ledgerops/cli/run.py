@@ -18,7 +18,8 @@ Examples:
     ledgerops run daily_counts large_credits --plan default --fresh
     LEDGEROPS_DATA=../shared/data ledgerops run --duration 2m
     ledgerops run --source kafka --bootstrap-servers 127.0.0.1:9092 --until-caught-up
-    ledgerops run all --source kafka --bootstrap-servers kafka:9093 --kafka-config client.properties --sink postgres
+    ledgerops run sql --source kafka --bootstrap-servers kafka:9093 --kafka-config client.properties --sink postgres
+    ledgerops run all --source kafka --bootstrap-servers kafka:9093 --accounts-url postgresql://ledger@db/ledger
     ledgerops run --source files --landing landing --fresh
 """
 
@@ -59,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("jobs", nargs="*", metavar="JOB", help="jobs or groups to run, or all (see ledgerops jobs)")
     add("--duration", type=seconds, metavar="TIME", help="stop after this time: 90, 90s, 2m, 1h")
     add("--plan", metavar="NAME|PATH", help="load plan of the embedded source (see ledgerops plans)")
-    add("--rate-scale", type=factor, metavar="FACTOR", help="multiply every rate of the plan by this (default 1)")
+    add("--rate-scale", type=factor, metavar="FACTOR", help="multiply the plan's rates by this, not by its scale")
     add("--rate", type=rate, metavar="ROWS", help="rows per second of a replay (default 500; 0 reads all at once)")
     source_sink_args.add_arguments(parser)
     add("--accounts-url", metavar="URL",

@@ -80,10 +80,17 @@ class PlanStream(Generator):
             self.made(numbers, carried),
             partitions,
             carried == numbers,
-            self.delays(carried),
+            self._delays(numbers, carried),
             self.conflicting(numbers, carried),
         )
         return _of_table(found, self.table)
+
+    def _delays(self, numbers: Ints, carried: Ints) -> NDArray[np.float64]:
+        """Of a copy with what passes between its original and itself: it bears the time of that."""
+        delays, copies = self.delays(carried), numbers != carried
+        if copies.any():
+            delays[copies] += self.due_time(numbers[copies]) - self.due_time(carried[copies])
+        return delays
 
 
 class ReplayStream:

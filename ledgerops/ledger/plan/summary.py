@@ -111,9 +111,12 @@ class Summary:
         self.all.add(rows, hashes, None)
         self.distinct.add(rows, hashes, first)
         if delays is not None:
-            self.late += int(np.count_nonzero(delays > 0))
+            of_firsts = (
+                delays if first is None else delays[first]
+            )  # a copy comes after its original, and is told as one
+            self.late += int(np.count_nonzero(of_firsts > 0))
             self.latest_seconds = max(self.latest_seconds, float(delays.max()))
-            self.future += int(np.count_nonzero(delays < 0))
+            self.future += int(np.count_nonzero(of_firsts < 0))
             self.ahead_seconds = max(self.ahead_seconds, -float(delays.min()))
         if conflicting is not None:
             self.conflicting += int(np.count_nonzero(conflicting))

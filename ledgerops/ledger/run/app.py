@@ -167,7 +167,7 @@ def start_run(setup: RunSetup) -> ActiveRun:
     logging.basicConfig(filename=folder.log, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     with output_to(folder.log), ExitStack() as opened:
         wanted = {name for job in setup.jobs for name in job.services}
-        services = open_services(wanted, setup.service_urls, folder.work, setup.source, opened)
+        services = open_services(wanted, setup.service_urls, folder.work, setup.source, opened, setup.master)
         jars = {"spark.jars": ",".join(map(str, setup.jars))} if setup.jars else {}
         quick = quick_start_conf() if setup.quick_start else {}
         conf = {"spark.app.name": folder.app, **SESSION_CONF, **jars, **quick, **setup.sink.conf, **setup.conf}

@@ -23,7 +23,7 @@ class RunNote:
 
     source: str  # "embedded", "replay", "kafka" or "files"
     plan: str  # name of the plan, of the file that is replayed or the landing folder, or Kafka's addresses
-    digest: str  # of the plan's text, of the file, of the folder's path, or of the cluster's id
+    digest: str  # of the plan's meaning, of the file, of the folder's path, or of the cluster's id
     origin: float  # the instant at which the plan's clock stood at zero
     sink: str = "parquet"
     target: str = ""  # where the sink writes, without a password; empty: in the run's folder

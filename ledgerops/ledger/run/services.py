@@ -6,9 +6,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from ledgerops.common.http_access import is_loopback
 from ledgerops.errors import UserError, os_reason
 from ledgerops.ledger.jobs.account_lookup import TABLE
 from ledgerops.ledger.jobs.databases import check_table, sqlite_path
+from ledgerops.ledger.run.cluster import is_remote
 from ledgerops.ledger.run.source import RunSource
 from ledgerops.ledger.sources.accounts import accounts_of_csv, accounts_of_plan, url_of
 from ledgerops.ledger.sources.csv_file import DATA, data_folder
@@ -18,8 +20,9 @@ CONNECT_SECONDS = 5.0
 
 
 def open_services(
-    wanted: Collection[str], given: Mapping[str, str], work_dir: Path, source: RunSource, opened: ExitStack
-) -> dict[str, str]:
+    wanted: Collection[str], given: Mapping[str, str], work_dir: Path, source: RunSource, opened: ExitStack,
+    master: str | None = None,
+) -> dict[str, str]:  # fmt: skip
     """The URLs of the wanted services: those `given`, for the others an SQLite file of accounts, a risk service.
 
     Accounts are the bank's when its files are replayed, else invented ones for all that the plan may name; the file is
@@ -34,6 +37,8 @@ def open_services(
     if "risk" in wanted and "risk" in given:
         _check_risk(given["risk"])
         urls["risk"] = given["risk"]
+    elif "risk" in wanted and is_remote(master) and not is_loopback(urlsplit(master or "").hostname or ""):
+        raise UserError(f"executors of {master} cannot reach a risk service of this machine: give --risk-url")
     elif "risk" in wanted:
         urls["risk"] = opened.enter_context(RiskService()).url
     return urls

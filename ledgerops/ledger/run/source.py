@@ -94,8 +94,8 @@ def choose_source(
         if rate is not None:
             raise UserError("--rate is for a replay; the embedded source takes --rate-scale")
         name = plan or PLAN
-        loaded = load_plan(name, scale or 1.0)
-        return RunSource(kind, name, _digest(loaded.text.encode()), plan=loaded)
+        loaded = load_plan(name, scale)
+        return RunSource(kind, name, loaded.digest, plan=loaded)
     if kind == "replay":
         if plan is not None or scale is not None:
             raise UserError("--plan and --rate-scale are for the embedded source; a replay takes --rate")

@@ -1,6 +1,6 @@
 """Applies to one output what is expected of its job."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -8,7 +8,7 @@ from pathlib import Path
 from ledgerops.ledger.plan.digest import ID, whole_numbers
 from ledgerops.ledger.plan.manifest import Manifest
 from ledgerops.ledger.plan.record_stream import Rows
-from ledgerops.ledger.plan.summary import Summary
+from ledgerops.ledger.plan.summary import Bucket, Summary
 from ledgerops.ledger.verify import keys, rows, totals, windows
 from ledgerops.ledger.verify.expectations import (
     EXPECTATIONS,
@@ -72,7 +72,7 @@ def check(job: str, output: Output, case: VerifyInput, show: Show = lambda rows:
                 result.notes.append("the sink may repeat rows, so sums cannot be compared; only the keys were checked")
                 _check_keys(result, output, windows.KEY)
             else:
-                windows.check(result, output, expected, summary, case.has_late_rows)
+                windows.check(result, output, expected, summary, _in_time(case))
         case Unique(key, affected):
             if affected and copies:
                 result.notes.append(f"not checked: the input has {copies:,} copies, so the output has copies too")
@@ -98,7 +98,7 @@ def _check_rows(result: JobCheck, output: Output, expected: PassedOn, case: Veri
     summary = case.manifest.summary
     known = summary.all.digests
     columns = [ID, *(name for name in known if name in output.columns and name not in (ID, *expected.other))]
-    if ID not in output.columns:
+    if ID not in output.columns and (output.rows or expected.only is None):
         result.notes.append(f"the output has no column {ID}" if output.rows else "nothing is written")
         result.lost = summary.all.rows if not output.rows else None
         result.verdict = "broken"
@@ -138,6 +138,17 @@ def _gathered(output: Output, seconds: int) -> Callable[[Rows], Rows]:
     last = max((int(whole_numbers(each.column(0)).max()) for each in output.batches(["event_time"])), default=0)
     until = last - last % micros + micros
     return lambda rows: rows.where(whole_numbers(rows.batch.column("event_time")) < until)
+
+
+def _in_time(case: VerifyInput) -> Mapping[int, Bucket] | None:
+    """What happened when, of the rows that were sure to be in time: None where all were, empty where it is unknown."""
+    if not case.has_late_rows:
+        return None
+    if case.sent is None:
+        return {}
+    limit = case.in_time_seconds
+    sent = SentRecords(case.sent.stream, case.sent.records, lambda rows: rows.where(rows.delays <= limit))
+    return _summary(sent).buckets
 
 
 def _summary(sent: SentRecords) -> Summary:

@@ -85,18 +85,20 @@ def in_postgres(url: str, wanted: Collection[str]) -> list[Found]:
         rows = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()").fetchall()
     there = {name for (name,) in rows}
     found: list[Found] = []
-    for job, tables in _names(wanted, there):
+    for job, tables in _names(wanted, there, inputs=()):
         found.append((job, lambda tables=tables: PostgresOutput(url, tables)))  # type: ignore[misc]
     if not found:
         raise UserError("no output table of a job in the database of --postgres")
     return found
 
 
-def _names(wanted: Collection[str], there: Collection[str], prefix: str = "") -> Iterator[tuple[str, list[str]]]:
+def _names(
+    wanted: Collection[str], there: Collection[str], prefix: str = "", inputs: Collection[str] = tuple(TOPICS.values())
+) -> Iterator[tuple[str, list[str]]]:
     """The jobs with outputs among the names `there`, and these. Routes may be topics of the input, too: then the job
     must be asked for."""
     for job in JOBS:
         names = job.routes if job.route else (job.name,)
         found = [prefix + name for name in names if prefix + name in there]
-        if found and (job.name in wanted or (not wanted and not set(names) & set(TOPICS.values()))):
+        if found and (job.name in wanted or (not wanted and not set(names) & set(inputs))):
             yield job.name, found

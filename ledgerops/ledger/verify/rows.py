@@ -111,8 +111,8 @@ def _differences(
     """What is wrong, with how many rows, and the hashes of their ids."""
     sent, pairs, late = _hashes_sent(sent_records, once, columns, late_after, part)
     got, got_rows = _hashes_written(output, columns, part)
-    ids, first, sent_count = np.unique(sent, return_index=True, return_counts=True)
-    may_miss = late[first]
+    ids, of_id, sent_count = np.unique(sent, return_inverse=True, return_counts=True)
+    late_count = np.bincount(of_id.reshape(-1)[late], minlength=len(ids))  # of a transaction and its copies
     places = np.searchsorted(ids, got)
     places[places == len(ids)] = 0
     known = ids[places] == got if len(ids) else np.zeros(len(got), np.bool_)
@@ -123,8 +123,9 @@ def _differences(
     yield "changed", int(np.count_nonzero(other)), np.unique(ids[places[other]]) if len(ids) else got[:0]
     got_count = np.bincount(places, minlength=len(ids))
     missing, more = np.maximum(sent_count - got_count, 0), np.maximum(got_count - sent_count, 0)
-    yield "late", int(missing[may_miss].sum()), ids[:0]
-    missing[may_miss] = 0
+    dropped = np.minimum(missing, late_count)
+    yield "late", int(dropped.sum()), ids[:0]
+    missing -= dropped
     yield "lost", int(missing.sum()), ids[missing > 0]
     yield "repeated", int(more.sum()), ids[more > 0]
 
@@ -132,7 +133,7 @@ def _differences(
 def _hashes_sent(
     sent_records: SentRecords, once: bool, columns: Sequence[str], late_after: float | None, part: tuple[int, int]
 ) -> tuple[Hashes, Hashes, NDArray[np.bool_]]:
-    """The ids that must come, all pairs of id and values that may, and which of the ids may be missing."""
+    """The ids that must come, all pairs of id and values that may, and which of the first were late."""
     ids, pairs, late = [np.empty(0, np.uint64)], [np.empty(0, np.uint64)], [np.empty(0, np.bool_)]
     for each in sent_records.rows():
         id_, value = _hashed(each.batch.select(columns))

@@ -21,17 +21,23 @@ COLUMNS = ("window_start", "window_end", "transactions", "amount")
 Window = tuple[int, int]  # beginning and end, seconds since the epoch
 
 
-def check(result: JobCheck, output: Output, expected: Windowed, summary: Summary, late: bool) -> None:
-    """Fills the result. With `late` rows may be missing in a window, and never be too many."""
+def check(
+    result: JobCheck, output: Output, expected: Windowed, summary: Summary, in_time: Mapping[int, Bucket] | None = None
+) -> None:
+    """Fills the result. Where some rows were late, `in_time` are the others: of a window only late ones may be missing,
+    and it may never have too many."""
     found = _sums(output)
     result.repeated, result.examples["repeated"] = keys.repeated(output, KEY)
-    wanted = _wanted(expected, summary.buckets, max((end for _, end in found), default=0))
+    last = max((end for _, end in found), default=0)
+    wanted = _wanted(expected, summary.buckets, last)
+    needed = wanted if in_time is None else _wanted(expected, in_time, last)
     result.lost = result.changed = 0
     cents_apart, lost, changed = 0, [], []
     for window in sorted({*found, *wanted}):
         (count, cents), (should, should_cents) = found.get(window, (0, 0)), wanted.get(window, (0, 0))
         cents_apart += cents - should_cents
-        if (count, cents) == (should, should_cents) or (late and count <= should and cents <= should_cents):
+        least, least_cents = needed.get(window, (0, 0))
+        if least <= count <= should and least_cents <= cents <= should_cents:
             continue
         example = f"{_window_text(window)}: {count:,} of {should:,}, {money(cents)} of {money(should_cents)}"
         if count < should:
@@ -43,7 +49,7 @@ def check(result: JobCheck, output: Output, expected: Windowed, summary: Summary
     result.money = "equal" if not cents_apart else f"amount {'+' if cents_apart > 0 else ''}{money(cents_apart)}"
     result.examples |= {"lost": lost[:MAX_EXAMPLES], "changed": changed[:MAX_EXAMPLES]}
     result.notes.append(f"{len(found):,} windows were written; open windows are not included")
-    if late and cents_apart:
+    if in_time is not None and cents_apart:
         result.notes.append("rows arrived after the watermark, so a window may have fewer rows than were sent")
 
 

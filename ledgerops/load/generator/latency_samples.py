@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ledgerops.errors import UserError, cannot_write
+from ledgerops.ledger.plan.seeded_hash import mixed
 
 if TYPE_CHECKING:
     from hdrh.histogram import HdrHistogram  # type: ignore[import-untyped]
@@ -83,7 +84,9 @@ class Sampler:
 
     def pick(self, numbers: NDArray[np.int64], rows: Rows, due: NDArray[np.float64]) -> list[LatencySample]:
         """The samples among the records of these rows, in their order; `numbers` and `due` are those of the records."""
-        chosen = np.flatnonzero((rows.numbers % self.every == 0) & rows.first)
+        # by a hash: partitions and workers have the records of one remainder each
+        mixed_numbers = mixed(rows.numbers.astype(np.uint64))
+        chosen = np.flatnonzero((mixed_numbers % np.uint64(self.every) == 0) & rows.first)
         named = "transaction_id" in rows.batch.schema.names
         samples = []
         for row in chosen.tolist():

@@ -134,6 +134,7 @@ class Pacer:
             if self._end is not None:
                 stop = int(np.searchsorted(head.made.numbers, self._end))
                 if head.place >= stop:
+                    self.reached = max(self.reached, self._end)  # what follows the last of the share is of others
                     return True
             due = head.place + _AT_ONCE_RECORDS if self._at_once else int(np.searchsorted(head.due, now, side="right"))
             upto = max(head.place, min(stop, due))

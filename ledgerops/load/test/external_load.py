@@ -39,15 +39,16 @@ class SentLoad:
     def done(self, batches: Sequence[Progress]) -> list[PlanBatch]:
         """The batches in the plan's terms. Raises UserError when they hold more than was sent."""
         poison = sum(self.manifest.poison.values())
-        share = self.manifest.records / max(1, self.manifest.records + poison)
+        share = self.manifest.records / max(1, self.manifest.summary.all.rows + poison)  # of a table: its rows only
         spans = [span for batch in batches if (span := self._span(batch)) is not None]
         if not spans:
             return []
         base = spans[0][1]
         last = spans[-1][2] - base
         if last * share > self.manifest.records * (1 + MAX_EXTRA_SHARE) + 1:
+            there = self.manifest.summary.all.rows + poison
             raise UserError(
-                f"{self.file} has {self.manifest.records + poison:,} records, but the recording shows {last:,} read "
+                f"{self.file} has {there:,} records, but the recording shows {last:,} read "
                 f"from {self.manifest.topic}: the topic also has records of another load"
             )
         return [
@@ -82,6 +83,8 @@ def read_sent_load(file: Path) -> SentLoad:
     plan = parse_plan(manifest.text, manifest.plan)
     if plan.schedule.total is not None and manifest.records > plan.schedule.total:
         raise UserError(f"cannot judge by {file}: its plan has fewer than {manifest.records:,} records")
+    if any(change.poison is not None for change in plan.changes):
+        raise UserError(f"cannot judge by {file}: the share of its poison changes, so no offset has a due time")
     return SentLoad(manifest, plan, file)
 
 

@@ -96,16 +96,18 @@ class _Search:
         first = self._first_rate()
         if first is None:
             return self._result("no starting point: no batch ended in the first trial; give --min and --max")
-        while self.count < MAX_TRIALS:
+        while True:
             low, high = self._ends()
             rate, why = self._next(low, high, first)
-            if rate is not None:
+            if rate is None:
+                if not self._confirm([each for each in (low, high) if each is not None]):
+                    return self._result(self._reason(low, high))
+            elif self.count >= MAX_TRIALS:
+                return self._result(
+                    f"no answer after {MAX_TRIALS} trials: the same rate holds and fails; give a longer --trial"
+                )
+            else:
                 self._try(rate, why)
-            elif not self._confirm([each for each in (low, high) if each is not None]):
-                return self._result(self._reason(low, high))
-        return self._result(
-            f"no answer after {MAX_TRIALS} trials: the same rate holds and fails; give a longer --trial"
-        )
 
     def _first_rate(self) -> float | None:
         settings = self.settings

@@ -250,7 +250,7 @@ def test_the_manifests_count_what_is_there():
     summary = Summary()
     for _, rows in chunks(STREAM, None):
         summary.add(rows.batch, rows.first, rows.delays, rows.conflicting)
-    late, future = np.count_nonzero(ROWS.delays > 0), np.count_nonzero(ROWS.delays < 0)
+    late, future = (np.count_nonzero(by(ROWS.delays[ROWS.first], 0)) for by in (np.greater, np.less))
 
     assert (summary.all.rows, summary.distinct.rows) == (TOTAL, ROWS.first.sum())
     assert (summary.late, summary.future, summary.ahead_seconds) == (late, future, 3600)

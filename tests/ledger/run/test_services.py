@@ -105,3 +105,12 @@ def test_a_service_that_does_not_answer_is_refused_in_one_line(tmp_path, bank, g
 def test_a_run_is_refused_before_spark_starts_when_a_given_service_is_not_there(tmp_path, refusal):
     argv = ("run", "account_lookup", "--accounts-url", "sqlite:///none.sqlite", "--port", "0")
     assert refusal(*argv) == f"cannot look up accounts in {tmp_path}/none.sqlite: unable to open database file"
+
+
+def test_a_local_risk_service_is_refused_where_executors_cannot_reach_it(tmp_path, bank):
+    asked = {"risk"}, {}, tmp_path, bank
+    assert refusal_of(open_services, *asked, ExitStack(), "spark://far:7077") == (
+        "executors of spark://far:7077 cannot reach a risk service of this machine: give --risk-url"
+    )
+    with ExitStack() as opened:
+        assert open_services(*asked, opened, "spark://127.0.0.1:7077")

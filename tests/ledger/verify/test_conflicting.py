@@ -9,7 +9,7 @@ from tests.ledger.verify.made import COUNT, PLAN, again, manifest_of, with_value
 TEXT = PLAN.replace("duplicates: {share: 0.1,", "duplicates: {share: 0.1, conflicting: 0.25,")
 SENT = [rows for _, rows in chunks(PlanStream(parse_plan(TEXT), 0.0), COUNT)]
 CONFLICTING = pa.Table.from_batches([rows.where(rows.conflicting).batch for rows in SENT])
-HOW = {"job": "conflicting_transactions", "manifest": manifest_of(text=TEXT)}
+HOW = {"job": "conflicting_transactions", "manifest": manifest_of(text=TEXT), "lateness_seconds": 3_600.0}
 
 
 def test_every_copy_with_another_amount_holds(judged):

