@@ -1,6 +1,7 @@
 """Prints each message that it receives: use it instead of a chat while you try alerts on one machine."""
 
 import json
+import sys
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 
@@ -15,4 +16,4 @@ class Inbox(BaseHTTPRequestHandler):
         pass
 
 
-HTTPServer(("127.0.0.1", 8085), Inbox).serve_forever()
+HTTPServer((sys.argv[1] if sys.argv[1:] else "127.0.0.1", 8085), Inbox).serve_forever()

@@ -6,12 +6,12 @@ from pathlib import Path
 
 MAX_SECONDS = 36_500 * 86_400.0  # a century: neither Spark nor a thread's wait takes much more
 MAX_CORES = 100_000  # of a cluster
-UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+UNITS = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def seconds(text: str) -> float:
-    """A duration in seconds: 90, 90s, 1.5m, 2h, 2d."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhd]?)", text.strip())
+    """A duration in seconds: 90, 90s, 50ms, 1.5m, 2h, 2d."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|[smhd]?)", text.strip())
     if not found or float(found.group(1)) <= 0:
         raise argparse.ArgumentTypeError(f"not a duration: {text!r}; write 90, 90s, 2m, 1h or 2d")
     value = float(found.group(1)) * UNITS[found.group(2)]
@@ -22,7 +22,7 @@ def seconds(text: str) -> float:
 
 def interval(text: str) -> float:
     """A length of time as for `seconds`, or 0 for none at all."""
-    return 0.0 if re.fullmatch(r"0+(?:\.0+)?\s*[smhd]?", text.strip()) else seconds(text)
+    return 0.0 if re.fullmatch(r"0+(?:\.0+)?\s*(ms|[smhd]?)", text.strip()) else seconds(text)
 
 
 def shared_folder(text: str) -> Path:

@@ -28,7 +28,6 @@ Examples:
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -53,12 +52,6 @@ SHOW_SECONDS = 0.2
 LATE_BUDGET = 0.05  # as in load.generator.validity, which `--help` must not import
 
 
-def span(text: str) -> float:
-    """A duration in seconds, also from milliseconds: 50ms, 0.05, 2s."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*ms", text.strip())
-    return seconds(f"{float(found.group(1)) / 1000:.9f}") if found else seconds(text)
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("plan", metavar="PLAN|replay", help="name or file of a load plan, or replay to send transactions.csv")
@@ -73,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--rate-scale", type=factor, metavar="FACTOR", help="multiply the plan's rates by this, not by its scale")
     add("--at-once", action="store_true", help="ignore the schedule and send as fast as possible")
     add("--manifest", type=Path, metavar="FILE", help="where to write the manifest (default runs/manifest.json)")
-    add("--late-budget", type=span, metavar="TIME", default=LATE_BUDGET,
+    add("--late-budget", type=seconds, metavar="TIME", default=LATE_BUDGET,
         help="INVALID if p99 lateness is above this (default 50ms)")  # fmt: skip
     add("--samples", type=Path, metavar="FILE", help="write timestamps of sampled records to this file (JSON lines)")
     add("--workers", type=whole, default=1, metavar="N", help="split the load across N processes (default 1)")

@@ -17,7 +17,8 @@ import argparse
 import json
 from typing import TYPE_CHECKING
 
-from ledgerops.cli.load import LATE_BUDGET, span
+from ledgerops.cli.arg_types import seconds
+from ledgerops.cli.load import LATE_BUDGET
 
 if TYPE_CHECKING:
     from ledgerops.load.generator.calibration import Step
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--late-budget", type=span, metavar="TIME", default=LATE_BUDGET, help="maximum p99 lateness (default 50ms)")
+    add("--late-budget", type=seconds, metavar="TIME", default=LATE_BUDGET, help="maximum p99 lateness (default 50ms)")
     add("--json", action="store_true", help="print one JSON document")
 
 

@@ -272,7 +272,9 @@ def _show(running: ActiveRun, args: argparse.Namespace, stop: Stop) -> None:
 def _progress(text: str) -> Iterator[None]:
     """A moving bar on the terminal's stderr while Spark starts, else one line."""
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import TimeElapsedColumn
+
+    from ledgerops.cli.progress import bar
 
     # a copy of stderr: the original goes to Spark's log meanwhile
     with os.fdopen(os.dup(2), "w") as copy:
@@ -281,7 +283,6 @@ def _progress(text: str) -> Iterator[None]:
             console.print(f"{text} ...")
             yield
             return
-        columns = (TextColumn("{task.description}"), BarColumn(30), TimeElapsedColumn())
-        with Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False) as bar:
-            bar.add_task(text, total=None)
+        with bar(TimeElapsedColumn(), console=console) as shown:
+            shown.add_task(text, total=None)
             yield

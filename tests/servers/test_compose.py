@@ -22,7 +22,7 @@ ENV = dict(
     if "=" in line and not line.startswith("#")
 )
 ONCE = {"topics", "load", "secrets"}  # they end
-WRITES_BESIDE_ITS_PROGRAMS = {"kafka", "redpanda"}  # settings, at the start: their root cannot be read-only
+WRITES_BESIDE_ITS_PROGRAMS = {"kafka"}  # settings, at the start: its root cannot be read-only
 UNITS = {"m": 1024**2, "g": 1024**3}
 NAMES = pytest.mark.parametrize("name", SERVICES)
 
@@ -69,7 +69,7 @@ def test_every_mounted_file_is_there_and_is_only_read(name):
 
 @NAMES
 def test_every_setting_is_in_the_env_file(name):
-    assert {*re.findall(r"(?<!\$)\$\{(\w+)", str(SERVICES[name]))} <= {*ENV, "BROKER"}
+    assert {*re.findall(r"(?<!\$)\$\{(\w+)", str(SERVICES[name]))} <= {*ENV}
 
 
 @NAMES
@@ -82,7 +82,7 @@ def test_a_service_has_no_capability_cannot_gain_one_and_changes_nothing_of_its_
 
 
 TALK = (
-    *("driver kafka", "topics redpanda", "spark-worker postgres", "prometheus driver", "prometheus load"),
+    *("driver kafka", "topics kafka", "spark-worker postgres", "prometheus driver", "prometheus load"),
     *("alertmanager notify", "notify driver", "notify inbox", "grafana prometheus"),
 )
 DO_NOT_TALK = ("grafana postgres", "notify kafka", "inbox prometheus", "spark-worker alertmanager")
@@ -133,7 +133,7 @@ def test_passwords_are_made_on_the_first_start_even_after_one_that_was_cut_off_a
 MEMORY = re.compile(r"-Xmx(\w+)|--memory=(\w+)|'SPARK_\w+_MEMORY': '([^']+)'")
 
 
-@pytest.mark.parametrize(("name", "heaps"), [("kafka", 1), ("redpanda", 1), ("spark-master", 1), ("spark-worker", 2)])
+@pytest.mark.parametrize(("name", "heaps"), [("kafka", 1), ("spark-master", 1), ("spark-worker", 2)])
 def test_what_a_jvm_or_broker_may_take_leaves_a_quarter_of_the_limit_and_more(name, heaps):
     def size(text):
         [told] = words([text])
@@ -147,7 +147,6 @@ def test_what_a_jvm_or_broker_may_take_leaves_a_quarter_of_the_limit_and_more(na
 def test_topics_waits_for_the_broker_that_is_used():
     waited, healthy = SERVICES["topics"]["depends_on"], {"condition": "service_healthy"}
     assert waited["kafka"] == healthy
-    assert waited["redpanda"] == {**healthy, "required": False}, "only with its profile"
 
 
 def test_the_broker_of_the_stack_is_the_one_of_the_jars_and_keeps_its_records_in_its_volume():

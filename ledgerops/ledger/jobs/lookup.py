@@ -39,9 +39,6 @@ class Lookup:
         # key -> instant of the question and its answer, oldest first; None: there is no such row
         self._known: dict[str, tuple[float, Values | None]] = {}
 
-    def __len__(self) -> int:
-        return len(self._known)
-
     def rows(self, keys: Iterable[str]) -> dict[str, Values | None]:
         """The row of each key, None where there is none. Raises LookupFailed when the database stays away."""
         self._forget()

@@ -103,10 +103,7 @@ def _listen(
 def _run_sender(pipe: Connection) -> None:
     """What each process does."""
 
-    def send(kind: str, data: Any) -> None:
-        pipe.send((kind, data))
-
-    sender = ShareSender(send)
+    sender = ShareSender(lambda kind, data: pipe.send((kind, data)))
     pause = 0.0
     try:
         while not sender.over:

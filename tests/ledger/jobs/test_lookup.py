@@ -57,7 +57,7 @@ def test_the_cache_keeps_the_newest_and_the_answer_is_whole_though_it_is_full():
     lookup = world.lookup(capacity=3)
 
     assert lookup.rows([f"A{n}" for n in range(10)]) == {f"A{n}": (n,) for n in range(10)}
-    assert len(lookup) == 3
+    assert len(lookup._known) == 3
     lookup.rows(["A9", "A0"])
     assert world.asked[1:] == [["A0"]]
 
