@@ -106,14 +106,17 @@ def _share(site: Site, window: float) -> str:
     return f"sum_over_time({site.series(BAD if fine else STEP)}[{duration(scaled)}]) / {samples:g}"
 
 
-def _burns(site: Site, burns: tuple[Burn, ...]) -> str:
-    """Not of a query whose driver is gone: LedgerDriverLost says so, and the budget counts that time."""
-    burning = " or ".join(
+def _burns(site: Site, burns: tuple[Burn, ...], seconds: float | None = None) -> str:
+    """Not of a query that was lost within `seconds`, or the short window: LedgerDriverLost says so, which waits for a
+    minute, too; and the budget counts that time."""
+    least = max(60.0 * site.time_scale / site.evaluation_seconds, 1.0)
+    return " or ".join(
         f"({site.series(_ratio(burn.long))} > {burn.factor * site.budget:g} "
-        f"and {site.series(_ratio(burn.short))} > {burn.factor * site.budget:g})"
+        f"and {site.series(_ratio(burn.short))} > {burn.factor * site.budget:g} "
+        f"unless on (job, app, query) max by (job, app, query) (sum_over_time({site.series(LOST)}"
+        f"[{duration((seconds or burn.short) * site.time_scale)}])) >= {least:g})"
         for burn in burns
     )
-    return f"({burning}) unless on (job, app, query) {site.series(LOST)}"
 
 
 WELL = {SEEN: "0+15x2000", ACTIVE: "1x2000", EXPECTED: "1x2000"}
@@ -140,6 +143,12 @@ PAGE = Alert(
              {SEEN: "_x200 3000+15x200", ACTIVE: "_x200 1x200", EXPECTED: "_x200 1x200",
               LAG: "_x200 120x20 0x200"}, 3300, False),
         Case("resolves", "fresh again for ten minutes", {**WELL, LAG: "0x240 120x60 0x120"}, 5400, False),
+        Case("stays quiet", "it was gone for three quarters of an hour, and is back",
+             {SEEN: "0+15x40 _x180 3300+15x60", ACTIVE: "1x40 stale _x179 1x60", EXPECTED: "1x40 stale _x179 1x60"},
+             3400, False),
+        Case("stays quiet", "an idle query that is scraped every two minutes",
+             {SEEN: " ".join(f"{120 * n} _x7" for n in range(40)), ACTIVE: " ".join(["1 _x7"] * 40),
+              EXPECTED: " ".join(["1 _x7"] * 40)}, 4700, False),
         Case("stays quiet", "the driver is gone: LedgerDriverLost fires",
              {SEEN: "0+15x240 stale", ACTIVE: "1x240 stale", EXPECTED: "1x240 stale"}, 5400, False),
         Case("stays quiet", "hours of lag of a query that reads all there is, and ends",
@@ -151,7 +160,7 @@ PAGE = Alert(
     ),
 )  # fmt: skip
 TICKET = Alert(
-    name="LedgerFreshnessTicket", severity="warning", expression=lambda site: _burns(site, SLOW), hold=300.0,
+    name="LedgerFreshnessTicket", severity="warning", expression=lambda site: _burns(site, SLOW, 300.0), hold=300.0,
     summary="Results are too old too often; the error budget will not last.",
     description=(
         "Results of {{ $labels.query }} were older than the limit for {{ $value | humanizePercentage }} of the window."

@@ -152,7 +152,7 @@ def base_records(site: Site) -> list[tuple[str, str]]:
     it out. In continuous mode Spark tells nothing of a query, so its silence means nothing."""
     on = f"and on (job, app, instance, query) {site.series(ACTIVE)} == 1"
     known, running = worst(site, "ledgerops_trigger_interval_seconds"), worst(site, ACTIVE)
-    continuous = site.series("ledgerops_query_info", f'trigger="{CONTINUOUS}"')
+    continuous = site.series("ledgerops_query_info", f'trigger=~"{CONTINUOUS}( .+)?"')  # the label has the interval
     quiet = f"timestamp({site.series(SEEN)}) - {site.series(SEEN)}"
     return [
         (SILENCE, f"max {BY} (({quiet}) {on}) unless on (job, app, query) {continuous}"),

@@ -72,7 +72,7 @@ ALERT = Alert(
         Case("fires", "such a batch of more than an hour",
              {SEEN: "0x300", ACTIVE: "1x300", of_ending(): "1x300"}, 3900, True),
         Case("stays quiet", "continuous mode, of which Spark tells nothing",
-             {SEEN: "0x300", ACTIVE: "1x300", of_ending("continuous"): "1x300"}, 3900, False),
+             {SEEN: "0x300", ACTIVE: "1x300", of_ending("continuous 1s"): "1x300"}, 3900, False),
         Case("stays quiet", "it ended on one driver and runs on another",
              {of(SEEN, instance="old"): "0x80", of(ACTIVE, instance="old"): "1x4 0x76", SEEN: "0+15x80", BATCH: "2x80",
               ACTIVE: "1x80"}, 900, False),

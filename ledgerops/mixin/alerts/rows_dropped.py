@@ -12,6 +12,7 @@ WINDOW_SECONDS = 600.0
 LOOK_BACK_SECONDS = 3600.0
 DROPPED = 'ledgerops_rows_dropped_by_watermark_total{operator="o"}'
 READ = 'ledgerops_input_rows_total{source="s"}'
+STARTED = "ledgerops_query_start_timestamp_seconds"
 
 
 def _expression(site: Site) -> str:
@@ -24,7 +25,9 @@ def _counted(site: Site, name: str) -> str:
     had, by which it is born."""
     series, window = site.series(f"ledgerops_{name}"), site.window(WINDOW_SECONDS)
     before = f"last_over_time({series}[{site.window(LOOK_BACK_SECONDS)}] offset {window})"
-    return f"sum {BY} (({series} unless {before}) or increase({series}[{window}]))"
+    young = f"time() - {site.series(STARTED)} < {WINDOW_SECONDS + LOOK_BACK_SECONDS:g}"
+    born = f"{series} and on (job, app, instance, query) ({young}) unless {before}"
+    return f"sum {BY} (({born}) or increase({series}[{window}]))"
 
 
 ALERT = Alert(
@@ -40,7 +43,9 @@ ALERT = Alert(
         Case("stays quiet", "one row in ten thousand", {DROPPED: "0+1x60", READ: "0+10000x60"}, 600, False),
         Case("stays quiet", "three rows in all", {DROPPED: "0x10 3x50", READ: "0+10x60"}, 600, False),
         Case("fires", "the first batch of a driver dropped them",
-             {DROPPED: "_x10 5000x60", READ: "_x10 90000x60"}, 400, True),
+             {DROPPED: "_x10 5000x60", READ: "_x10 90000x60", STARTED: "_x10 140x60"}, 400, True),
+        Case("stays quiet", "nothing was scraped for more than an hour, and the rows are old",
+             {DROPPED: "5000x40 _x310 5000x40", READ: "90000x40 _x310 90000x40", STARTED: "0x400"}, 5400, False),
         Case("stays quiet", "nothing was scraped for six minutes ten minutes ago, and the rows are old",
              {DROPPED: "5000x40 _x24 5000x80", READ: "4000000x40 _x24 4000000x80"}, 1605, False),
         Case("resolves", "none for an hour", {DROPPED: "0+50x40 2000x240", READ: "0+1000x280"}, 4000, False),

@@ -181,12 +181,15 @@ def per_second(counter: str, legend: str = "{{query}}", labels: str = ONE) -> Ta
 
 def counted(counter: str, labels: str, span: str = "1h") -> str:
     """How many events a counter saw within a span: whole numbers, where `increase` extrapolates."""
-    return f"round({by('sum', labels, increased(counter, span))})"
+    return f"round({by('sum', labels, f'increase({counter}[{span}])')})"
 
 
-def increased(counter: str, span: str) -> str:
-    """What a counter rose by within a span; all of one that has been there for less, as it is born with its first."""
-    return f"(({counter} unless last_over_time({counter}[1h] offset {span})) or increase({counter}[{span}]))"
+def born_or_increased(counter: str, span: str = "1h") -> str:
+    """What a counter rose by within a span; of a query that began within two such, all that was not there before: it
+    is born with its first."""
+    young = f"time() - {q('ledgerops_query_start_timestamp_seconds')} < 7200"
+    born = f"{counter} and on ({EACH}) ({young}) unless last_over_time({counter}[1h] offset {span})"
+    return f"(({born}) or increase({counter}[{span}]))"
 
 
 def worst(expression: str, labels: str, least: bool = False, most: int = 5) -> str:

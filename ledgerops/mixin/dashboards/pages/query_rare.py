@@ -1,12 +1,17 @@
 """The collapsed row of the Query page: what only some queries have."""
 
 from ledgerops.mixin import thresholds
-from ledgerops.mixin.dashboards.model import Panel, Row, Target, by, counted, increased, per_second, q, quantile
+from ledgerops.mixin.dashboards.model import Panel, Row, Target, born_or_increased, by, per_second, q, quantile
 from ledgerops.mixin.dashboards.status import or_none
 
 ONE_QUERY = "app, query"
 LATENCIES = q("ledgerops_event_latency_seconds_bucket")
 REACHABLE = by("min", ONE_QUERY, q("ledgerops_source_reachable"))
+
+
+def _whole(counter: str) -> str:
+    return f"round({by('sum', ONE_QUERY, born_or_increased(q(counter)))})"
+
 
 ROW = Row(
     "What do instrument, book and the Kafka collector add?",
@@ -40,12 +45,9 @@ ROW = Row(
         Panel(
             "Integrity in the last hour",
             (
-                Target(counted(q("ledgerops_unbalanced_batches_total"), ONE_QUERY), "unbalanced batches"),
-                Target(
-                    by("sum", ONE_QUERY, increased(q("ledgerops_unbalanced_amount_total"), "1h")),
-                    "unbalanced amount",
-                ),
-                Target(counted(q("ledgerops_conflicting_rows_total"), ONE_QUERY), "conflicting copies"),
+                Target(_whole("ledgerops_unbalanced_batches_total"), "unbalanced batches"),
+                Target(by("sum", ONE_QUERY, born_or_increased(q("ledgerops_unbalanced_amount_total"))), "unbalanced amount"),
+                Target(_whole("ledgerops_conflicting_rows_total"), "conflicting copies"),
             ),
             "short",
             "Batches that wrote other rows or another amount than they read, by how much, and copies of a row that contradict the first. Good: 0.",
