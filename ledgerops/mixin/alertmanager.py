@@ -19,6 +19,9 @@ from ledgerops.mixin.yaml_text import document
 from ledgerops.model.finding import SEVERITIES
 
 ABOUT_NOTIFY = 'alertname=~"LedgerNotify.+"'
+MAX_ALERTS = (
+    1000  # of a group that are sent, 2.4 MB: notify takes so many, and says nothing of an end that it cannot see
+)
 # alerts that have no query: what silences what, for equal labels
 WITHOUT_QUERY = (
     ("LedgerExporterAbsent", ("LedgerTargetDown",), ["job"]),
@@ -57,7 +60,7 @@ def alertmanager(site: Site) -> dict[str, Any]:
         }
         for source, targets, equal in (*silenced, *WITHOUT_QUERY)
     ]
-    webhook = {"url": site.notify_url, "send_resolved": True}
+    webhook = {"url": site.notify_url, "send_resolved": True, "max_alerts": MAX_ALERTS}
     if access := notify_config(site):
         webhook["http_config"] = access
     return {

@@ -61,6 +61,7 @@ class Incident:
     query: str | None
     alerts: tuple[Firing, ...]
     alertmanager: str | None
+    cut: int = 0  # alerts that Alertmanager left out, of which nothing is known
     app: str = ""
 
     @property
@@ -135,6 +136,7 @@ def parse_webhook(payload: object) -> Incident:
         job=common.get("job", ""),
         query=common.get("query"),
         alerts=tuple(sorted(alerts, key=lambda a: (a.status != "firing", -rank(a.severity), a.began, a.name))),
+        cut=max(0, int(payload.get("truncatedAlerts") or 0)),
         alertmanager=str(payload["externalURL"]) if payload.get("externalURL") else None,
         app=common.get("app", ""),
     )

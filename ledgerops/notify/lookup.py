@@ -79,7 +79,7 @@ class Lookup:
         for base in (each for each in dict.fromkeys([*named, *given]) if each in asked):
             wait([asked[base]], max(0.0, end - time.monotonic()))
             if not asked[base].done():
-                if end - began >= min(READ_SECONDS, self.seconds):  # else it had little time
+                if end - began >= min(READ_SECONDS, self.seconds) / 2:  # else it had little time
                     self._silent[base] = time.monotonic() + DEAD_SECONDS
                 troubles.append(f"{base} did not answer within {self.seconds:g} s")
             elif (error := asked[base].exception()) is not None:
@@ -95,6 +95,8 @@ class Lookup:
     ) -> dict[str, Future[Mapping[str, Any] | None]]:
         """Asks each driver in a thread of its own: by driver its part of the diagnosis, None if it has none."""
 
+        given = end - time.monotonic()
+
         def ask(base: str, answer: Future[Mapping[str, Any] | None]) -> None:
             try:
                 url = f"{base}/diagnosis?{urllib.parse.urlencode({'query': query})}"
@@ -106,7 +108,7 @@ class Lookup:
                 queries = document["queries"] if ours else ()
                 answer.set_result(next((each for each in queries if each["query"] == query), None))
             except Exception as error:  # whatever listens there: the alert goes out without it
-                self._note_silence(base, error)
+                self._note_silence(base, error, given)
                 answer.set_exception(error)
 
         asked = {}
@@ -118,9 +120,11 @@ class Lookup:
             threading.Thread(target=ask, args=(base, asked[base]), name="notify-lookup", daemon=True).start()
         return asked
 
-    def _note_silence(self, base: str, error: Exception) -> None:
-        """Asks a server no more for a while, unless it answered, if only with an HTTP error."""
-        if isinstance(error, OSError) and not isinstance(error, urllib.error.HTTPError):
+    def _note_silence(self, base: str, error: Exception, given: float) -> None:
+        """Asks a server no more for a while, unless it answered, if only with an HTTP error, or had hardly any time:
+        `given` seconds."""
+        hurried = isinstance(error, TimeoutError) and given < min(READ_SECONDS, self.seconds) / 2
+        if isinstance(error, OSError) and not isinstance(error, urllib.error.HTTPError) and not hurried:
             self._silent[base] = time.monotonic() + DEAD_SECONDS
 
     def _trusted(self, base: str) -> bool:
@@ -136,14 +140,14 @@ class Lookup:
         if time.monotonic() < self._silent.get(self.prometheus, 0.0):
             troubles.append("Prometheus did not answer a moment ago")
             return []
-        selector = matchers(query=query, job=job, app=app)
+        selector, given = matchers(query=query, job=job, app=app), end - time.monotonic()
         try:
             found = self._evaluate(f"sort_desc(ledgerops_query_active{{{selector}}})", end)
             named = [series["metric"].get("instance") for series in found]
             hosts = [each for each in named if isinstance(each, str) and INSTANCE.fullmatch(each)]
             return [f"{self.scheme}://{each}" for each in hosts[:MAX_DRIVERS]]
         except Exception as error:
-            self._note_silence(self.prometheus, error)
+            self._note_silence(self.prometheus, error, given)
             troubles.append(f"Prometheus: {_reason(error)}")
             return []
 
@@ -162,6 +166,7 @@ class Lookup:
             "seen": f"last_over_time({seen}[{REMEMBERED}])",
         }
         known: dict[tuple[str, str], dict[str, float]] = {}
+        given = end - time.monotonic()
         try:
             for name, expression in asked.items():
                 for series in self._evaluate(expression, end):
@@ -169,7 +174,7 @@ class Lookup:
                     key = str(labels.get("query", "")), str(labels.get("instance", ""))
                     known.setdefault(key, {})[name] = float(series["value"][1])
         except Exception as error:  # whatever answers there: the message goes out without it
-            self._note_silence(self.prometheus, error)
+            self._note_silence(self.prometheus, error, given)
             return None
         return [Run(query, instance, **values) for (query, instance), values in sorted(known.items())]
 

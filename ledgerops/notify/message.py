@@ -113,6 +113,8 @@ def _firing(incident: Incident, diagnoses: Diagnoses, now: float) -> list[str]:
     others = [alert.name for alert in incident.alerts[1:] if alert.status == "firing" and alert.name != worst.name]
     if others:
         lines.append(f"also firing: {', '.join(dict.fromkeys(others))}")
+    if incident.cut:
+        lines.append(f"{incident.cut} more alerts are not shown")
     return lines
 
 

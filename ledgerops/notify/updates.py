@@ -39,7 +39,10 @@ def next_told(incident: Incident, told: Told | None, now: float) -> Told | None:
     firing = {alert.fingerprint: alert.severity for alert in incident.alerts if alert.status == "firing"}
     if told is None or told.over:
         return Told(began(incident, told), firing, now)
-    changed = not firing or _worse(firing, told) or _better(firing, told)
+    if incident.cut:  # those left out may go on
+        changed = _worse(firing, told) if firing else False
+    else:
+        changed = not firing or _worse(firing, told) or _better(firing, told)
     if changed or now - told.at >= REMINDER_SECONDS:
         return Told(told.began, firing, now)
     return None

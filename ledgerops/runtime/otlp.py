@@ -15,6 +15,7 @@ from ledgerops.runtime.family import MAX_LABEL_SETS, clean_label
 from ledgerops.runtime.snapshot import Published
 
 SERVICE = "ledgerops"  # Prometheus makes the label `job` of it, which our alert rules and dashboards select
+MAX_ABSENT = 20_000  # totals that are away, of which it is known what was taken
 MAX_POINTS = 2_000  # of a request: 0.5 MB of JSON
 DELTA, CUMULATIVE = 1, 2  # AggregationTemporality
 NO_VALUE = 1  # DataPointFlags: the series has ended
@@ -57,6 +58,9 @@ class MetricsEncoder:
             seen.update(point.key for point in some)
             yield some
         ending = [point for key, point in self._taken.items() if key not in seen]
+        absent = [each for each in ending if self._delta and each.counts]
+        for each in absent[: max(0, len(absent) - MAX_ABSENT)]:  # those away longest
+            del self._taken[each.key]
         ended = [each._replace(value=None, at=now) for each in ending if not self._delta or not each.counts]
         for first in range(0, len(ended), MAX_POINTS):
             yield ended[first : first + MAX_POINTS]
@@ -64,9 +68,8 @@ class MetricsEncoder:
     def accept(self, points: Sequence[Point]) -> None:
         """Call it when the receiver has taken these points."""
         for point in points:
-            if point.value is None:
-                self._taken.pop(point.key, None)
-            else:
+            self._taken.pop(point.key, None)  # the order is that in which they were seen last
+            if point.value is not None:
                 self._taken[point.key] = point
 
     def request(self, points: Sequence[Point]) -> dict[str, Any]:

@@ -235,6 +235,7 @@ def test_the_end_of_an_incident_says_what_changed(notify, receiver, driver):
         ("/alerts", b"[]", "t", (400, "not a webhook of Alertmanager: expected a JSON object")),
         ("/alerts", b"[" * 100_000, "t", (400, None)),
         ("/alerts", webhook(groupKey="\ud800"), "t", (400, None)),
+        ("/alerts", webhook(truncatedAlerts="many"), "t", (400, None)),
         ("/alerts", b"x" * (MAX_BYTES + 1), "t", (413, f"at most {MAX_BYTES} bytes")),
         ("/alerts", b"{}", None, (401, "credentials are required")),
         ("/alerts", b"{}", "wrong", (401, "credentials are required")),

@@ -6,7 +6,7 @@ import pytest
 
 from ledgerops.notify.incident import parse_webhook
 from ledgerops.notify.updates import REMINDER_SECONDS, Told, next_told
-from tests.notify.build import alert, webhook
+from tests.notify.build import OVER, alert, webhook
 
 BEGAN = 1772359200.123456
 PAGE, OTHER, TICKET = ("LedgerSourceUnreachable", "critical"), ("LedgerQueryFailed", "critical"), ("Overrun", "warning")
@@ -16,6 +16,14 @@ def state(*firing: tuple[str, str], over: tuple[tuple[str, str], ...] = ()) -> A
     given = [alert(*each) for each in firing]
     given += [alert(*each, status="resolved", endsAt="2026-03-01T10:07:00Z") for each in over]
     return parse_webhook(webhook(*given))
+
+
+def test_of_what_was_left_out_no_end_is_told():
+    told = after(state(PAGE))
+    assert next_told(parse_webhook(webhook(alert(*PAGE, **OVER), truncatedAlerts=50)), told, 60.0) is None
+    assert next_told(parse_webhook(webhook(alert(*PAGE, **OVER))), told, 60.0) is not None
+    assert next_told(parse_webhook(webhook(alert(*TICKET), truncatedAlerts=50)), told, 60.0) is None
+    assert next_told(parse_webhook(webhook(alert(*OTHER), truncatedAlerts=50)), told, 60.0) is not None
 
 
 def after(*states: Any, seconds: float = 60.0) -> Told:

@@ -205,3 +205,13 @@ def test_a_delta_of_a_series_that_was_away_goes_on_from_what_was_taken():
     assert [*export(made, published(LAG, 1.0))] == [LAG.name]
     again = export(made, published(LAG, 1.0), published(ROWS, 7.0, "s"))
     assert point_of(again[ROWS.name])["asDouble"] == 2.0
+
+
+def test_of_totals_that_are_away_only_so_many_are_kept(monkeypatch):
+    monkeypatch.setattr("ledgerops.runtime.otlp.MAX_ABSENT", 1)
+    made = encoder(delta=True)
+    for source in "abc":
+        export(made, published(ROWS, 5.0, source))
+    export(made, published(LAG, 1.0))
+    again = {source: export(made, published(ROWS, 7.0, source))[ROWS.name] for source in "ca"}
+    assert [point_of(again[source])["asDouble"] for source in "ca"] == [2.0, 7.0]
