@@ -185,7 +185,7 @@ class TaskCollector:
         with_jobs, failed = found.with_jobs, found.failed
         whole = _read_newest(spark, [job for each in with_jobs for job in each.jobs], most, stages)
         tries, longest = self._no_python.get(run_id, (0, 0.0))
-        if tries < MAX_PYTHON_TRIES or _is_far_longer(found.seconds, longest):
+        if with_jobs and (tries < MAX_PYTHON_TRIES or _is_far_longer(found.seconds, longest)):
             python = sum(python_seconds(spark, each.number) for each in with_jobs[-2:]) or None
             if python is None:
                 self._no_python[run_id] = tries + 1, max(longest, found.seconds)

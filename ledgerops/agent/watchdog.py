@@ -12,7 +12,7 @@ import orjson
 
 from ledgerops.agent.queue import EventQueue
 from ledgerops.agent.sessions import ActiveQuery, Session
-from ledgerops.model.records import LONG_RUNNING, WORKING
+from ledgerops.model.records import LONG_RUNNING
 from ledgerops.model.spark_progress import format_instant
 from ledgerops.runtime.runs import Run, Runs
 
@@ -22,6 +22,7 @@ MIN_SILENT_INTERVALS = 2  # trigger intervals, normal for any query
 REPEAT_SECONDS = 5.0  # between two reports of the same batch
 LIST_SECONDS = 10.0  # between two questions for the active queries
 GONE_SECONDS = 10.0  # how long a run must be missing: its end event may be on the way, or its session just attached
+WORKING = "Processing new data"
 UNREACHABLE_SECONDS = 20.0  # without an answer from a session, after which its runs count as lost
 
 

@@ -14,11 +14,12 @@ from ledgerops.analysis.session import DEFAULTS, Investigation
 from ledgerops.common.format import clean, counted
 from ledgerops.config import Config
 from ledgerops.diagnosis.do_first import section
+from ledgerops.diagnosis.muting import read_muted
 from ledgerops.diagnosis.report import figures_of, text, timeline_lines
 from ledgerops.diagnosis.rules import BY_SLUG, RULES
 from ledgerops.diagnosis.runbook import on_call
 from ledgerops.errors import UserError
-from ledgerops.metrics import METRICS
+from ledgerops.metrics import METRICS, QUERY_METRICS, VERDICT_METRICS
 from ledgerops.metrics.cause_texts import CAUSE_TEXTS
 from ledgerops.model.spark_progress import format_instant, parse_instant
 from ledgerops.runtime.replay import replay
@@ -122,8 +123,11 @@ class Answers:
         """What a metric says, and its newest values."""
         metric = _known(name, BY_NAME, "metric")
         lines = [f"{name} ({metric.kind}): {metric.help}"]
-        lines += [f"labels: query, {', '.join(metric.labels)}"] if metric.labels else []
-        found = replay(open_source(self._place).observations)
+        labels = (*(["query"] if metric in (*QUERY_METRICS, *VERDICT_METRICS) else []), *metric.labels)
+        lines += [f"labels: {', '.join(labels)}"] if metric.labels else []
+        source, config = open_source(self._place), self._config
+        muted = read_muted(config.mute, BY_SLUG) | read_muted(source.mute, BY_SLUG, strict=False)
+        found = replay(source.observations, None, source.freshness or config.freshness_objective_seconds, muted)
         for state in found.named(query, self._place).values():
             view = found.registry.view(state, found.at or 0.0)
             family = QuerySnapshot(state, view, MAX_SERIES, lambda *_: None).exported.families.get(name)

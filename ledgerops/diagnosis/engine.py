@@ -257,7 +257,7 @@ def _status(view: QueryView, findings: Sequence[Finding]) -> Status:
         return "falling_behind"
     if len(view.batches) <= FIRST_BATCHES and history.idle_since is None:
         return "starting"
-    if history.idle_since is not None:
+    if history.idle_since is not None and view.run.running_seconds is None:
         return "idle"
     if (view.lag.seconds or 0.0) > max(MIN_CATCH_UP_SECONDS, 2 * view.interval) and view.lag.shrinks:
         return "catching_up"

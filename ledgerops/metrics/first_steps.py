@@ -187,8 +187,9 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
         "stateful": FirstStep(
             "find out whether the state may be built again from the source: the checkpoint fixes how many tasks use it",
             "with state"),
-        "kept": FirstStep("call repartition({number}) in the code of the query, and start it again",
-            "no state, Spark before 4.1", {"number": "two or three for each core"}),
+        "kept": FirstStep(
+            "coalesce({number}) right after the join; in foreachBatch set {setting} on the batch's session",
+            "no state, Spark before 4.1", {**_SETTING, "number": "N"}),
         "source": FirstStep("coalesce({number}) right after load(): fewer tasks then read the same partitions",
             "they read the source", {"number": "as many as cores"}),
         "again": FirstStep(

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 from ledgerops.model.advance import Advance, advanced
 from ledgerops.model.head_table import HeadTable, note_heads, offsets_read_at
 from ledgerops.model.records import (
-    WORKING,
     BatchFiles,
     DriverCode,
     Heads,
@@ -256,8 +255,6 @@ class History:
                 elif earlier and earlier.moved is not None:
                     pace = max(pace, running.at - earlier.moved)
             self.running = replace(running, moved=moved, pace=pace)
-            if running.message.strip() == WORKING:
-                self.idle_since = None
 
     def add_heads(self, heads: Heads) -> None:
         """A sample of the source itself; one that is older than the newest is ignored."""

@@ -310,7 +310,6 @@ class Tables:
     errors: Mapping[str, str] = field(default_factory=dict)
 
 
-WORKING = "Processing new data"  # Spark's message while a batch with rows, or with something to do, runs
 CONTINUOUS, REAL_TIME = "continuous", "real_time"
 LONG_RUNNING = (CONTINUOUS, REAL_TIME)  # triggers without micro-batches: the first reports nothing, the other seldom
 

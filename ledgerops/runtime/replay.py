@@ -102,10 +102,16 @@ class Replay:
                     yield self.registry.judge(state, number * every, brief)
 
 
-def replay(observations: Iterable[Observation], at: float | None = None) -> Replay:
+def replay(
+    observations: Iterable[Observation],
+    at: float | None = None,
+    freshness: float = FRESHNESS_OBJECTIVE_SECONDS,
+    muted: Muted = NOTHING,
+) -> Replay:
     """Goes through the observations, with a brief verdict at each batch, up to the instant `at` (or to the end). The
     last verdict on each query is whole, and as of `at`, or of the last observation."""
-    result = Replay()
+    result = Replay(muted=muted)
+    result.freshness = freshness
     for _ in result.verdicts(observations, at):
         pass
     if result.at is not None:

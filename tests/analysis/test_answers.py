@@ -19,3 +19,8 @@ def test_results_are_too_old_from_the_age_in_the_settings():
     outage = str(RECORDED / "drills" / "broker-down" / "recording")
     assert "freshness-breach" not in Answers(outage).timeline()
     assert "freshness-breach" in Answers(outage, config=Config(freshness_objective_seconds=5.0)).timeline()
+
+
+def test_a_metric_of_the_driver_has_no_query_among_its_labels():
+    assert "labels: executor" in Answers(OVERLOAD).metric("ledgerops_executor_tasks_total")
+    assert "labels: query, source" in Answers(OVERLOAD).metric("ledgerops_input_rows_total")

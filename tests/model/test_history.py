@@ -87,15 +87,6 @@ def test_the_last_runs_last_batch_may_be_heard_of_after_the_next_runs_start(reme
     assert ([each.batch_id for each in remembered.run], remembered.first_batch) == ([5], 5)
 
 
-@pytest.mark.parametrize(
-    ("message", "idle"), [("Processing new data", None), ("Getting offsets from KafkaV2[Subscribe[t]]", T0 + 10)]
-)
-def test_a_query_that_works_on_new_rows_is_idle_no_more(remembered, message, idle):
-    remembered.idle(T0 + 10)
-    remembered.set_running(Running(T0 + 15, remembered.run_id, T0 + 12, message))
-    assert remembered.idle_since == idle
-
-
 def test_idle_keeps_the_instant_at_which_it_began(remembered):
     remembered.idle(T0 + 10)
     remembered.idle(T0 + 20)

@@ -13,15 +13,14 @@ Diagnosis: 1. `ledgerops_hot_key_share{app="APP",query="QUERY"}` is the share of
 Mitigation: process a placeholder key separately, or filter it out. Otherwise split the key: add a random suffix to it
     (a salt) and aggregate twice, first with the salt and then without. Spark aggregates a stream twice in output mode
     append only: in the others add up the parts in the sink or in a second query. State needs a new checkpoint for that.
-    A function that keeps state, such as one of `transformWithState`, needs all rows of its key: give it a finer key.
-    Where a join makes far more rows of the key than it reads, narrow its condition instead. More cores, more shuffle
-    partitions and adaptive execution do not help: the checkpoint fixes the number of partitions of a stateful query,
-    which runs without adaptive execution.
+    A function that keeps state, a deduplication or a join needs all rows of its key: give it a finer key, or the hot
+    key a query of its own. Where a join makes far more rows of the key than it reads, narrow its condition instead.
+    More cores, more shuffle partitions and adaptive execution do not help: the checkpoint fixes the number of
+    partitions of a stateful query, which runs without adaptive execution.
 """
 
 from ledgerops.diagnosis.batch_parts import makes_rows
 from ledgerops.diagnosis.cause import Cause, Told
-from ledgerops.diagnosis.facts.state_cost import is_function
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.metrics.skew import HOT_KEY
@@ -29,16 +28,18 @@ from ledgerops.model.finding import Component, Evidence, Remedy
 from ledgerops.signals.query_view import QueryView
 
 MIN_HOT_SHARE = 0.3  # of the rows; a Zipf exponent of 0.8 over some thousands of keys gives the hottest less than 0.05
+AGGREGATION = "stateStoreSave"  # how Spark calls it
 SPLIT = "only splitting the key spreads its rows over several tasks"
 SALT = Remedy("salt the key and aggregate in two steps, or process the hot key separately", SPLIT, safe=False)
 SALT_STATE = Remedy(
-    "salt the key and add up the parts: in append mode by a second aggregation, else in the sink or a second query",
-    f"{SPLIT}; its state needs a new checkpoint",
+    "salt the key and add up the parts, in append mode by a second aggregation, else in the sink; or process the hot "
+    "key separately",
+    f"{SPLIT}; a salted state needs a new checkpoint",
     safe=False,
 )
 APART = Remedy(
     "process the hot key in a query of its own, or group by a finer key",
-    "the function needs all rows of its key, so they cannot be aggregated in two steps",
+    "what keeps this state needs all rows of its key, so they cannot be aggregated in two steps",
     safe=False,
 )
 NARROW = Remedy(
@@ -68,9 +69,10 @@ def _tell(view: QueryView, found: Profile) -> Told:
         share = stage.records_max / max(1, stage.records)
         made = f", and makes {stage.slowest_wrote:,} rows of {stage.records_max:,.0f}" if makes_rows(stage) else ""
         parts.append(f"one of {stage.tasks} tasks of stage {stage.stage_id} reads {share:.0%} of the records{made}")
-    in_function = view.last is not None and any(map(is_function, view.last.operators))
-    salt = SALT_STATE if view.run.stateful else SALT
-    split = NARROW if stage is not None and makes_rows(stage) else APART if in_function else salt
+    stateful = view.last.operators if view.last is not None else ()
+    adds_up = all(operator.name.startswith(AGGREGATION) for operator in stateful)
+    salt = SALT_STATE if stateful and adds_up else SALT if adds_up else APART
+    split = NARROW if stage is not None and makes_rows(stage) else salt
     steps = (LOOK, split)
     return Told(
         # stage ids and hot keys change from batch to batch, what is shuffled by does not

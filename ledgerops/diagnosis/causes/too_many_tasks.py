@@ -18,11 +18,11 @@ Mitigation: if the stage has exactly 50 tasks and the query reads or writes a De
     lower `spark.databricks.delta.snapshotPartitions`. With exactly 10,000 it lists the table's files, as for `VACUUM`:
     lower `spark.sql.sources.parallelPartitionDiscovery.parallelism`, and keep maintenance out of the batch. Where the
     query calls `repartition`, lower the number there. For a query without state, lower `spark.sql.shuffle.partitions`
-    and restart the query; before Spark 4.1 the checkpoint keeps that number, too, and `repartition` or `coalesce` in
-    the query has to do. If the tasks read the source, lower `minPartitions`, or `coalesce` right after reading. What
-    grows by a `union` in each batch is written to a table instead, and small files are compacted. A stateful query with
-    a checkpoint location needs a new one with the lower number, or, with RocksDB from Spark 4.2 on, its state
-    repartitioned (`ledgerops state` shows what it holds).
+    and restart the query; before Spark 4.1 the checkpoint keeps that number, too: `coalesce` after the join, or set it
+    on the batch's session in the function of `foreachBatch`. If the tasks read the source, lower `minPartitions`, or
+    `coalesce` right after reading. What grows by a `union` in each batch is written to a table instead, and small files
+    are compacted. A stateful query with a checkpoint location needs a new one with the lower number, or, with RocksDB
+    from Spark 4.2 on, its state repartitioned (`ledgerops state` shows what it holds).
 """
 
 from functools import partial
@@ -117,7 +117,7 @@ def _remedies(view: QueryView, few: int, delta: str | None, read: str, own: int 
     why = "two or three tasks per core keep all cores busy"
     if keeps_shuffle_partitions(view):
         why += f"; before Spark 4.1 the checkpoint keeps {SHUFFLE}"
-        return (step("kept", why, settings=(Setting(REPARTITION, few),), number=f"{few}"),)
+        return (step("kept", why, setting=SHUFFLE, number=f"{few}"),)
     return (step(GENERAL, why, settings=shuffle, setting=SHUFFLE, number=f"{few} or fewer"),)
 
 

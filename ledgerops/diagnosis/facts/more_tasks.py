@@ -108,8 +108,9 @@ def _divided(view: QueryView, tasks: int) -> tuple[str, str]:
         return f"divide the rows among {tasks} tasks (source partitions, minPartitions or repartition)", REPARTITION
     if any(operator.shuffle_partitions == stage.tasks for operator in view.operators):
         return f"give the state {tasks} partitions (new checkpoint; RocksDB from Spark 4.2 on: repartition it)", SHUFFLE
-    if keeps_shuffle_partitions(view):
-        return f"divide the rows among {tasks} tasks (repartition)", REPARTITION
+    given_by_setting = view.plan.shuffle_partitions in (None, stage.tasks)
+    if keeps_shuffle_partitions(view) or not given_by_setting:
+        return f"divide the rows among {tasks} tasks (repartition, by the key of a join)", REPARTITION
     return f"raise {SHUFFLE} to {tasks}", SHUFFLE
 
 

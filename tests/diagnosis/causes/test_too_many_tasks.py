@@ -133,4 +133,4 @@ def test_two_hundred_partitions_of_python_state_are_no_reason_to_look_for_a_func
 )
 def test_before_spark_4_1_a_checkpoint_keeps_the_setting_also_without_state(history, plan, kept):
     [finding] = check(CAUSE, late(history, tiny(), plan=plan))
-    assert finding.remedies[0].action.startswith("call repartition(6)" if kept else "set spark.sql.shuffle.partitions")
+    assert finding.remedies[0].action.startswith("coalesce(6)" if kept else "set spark.sql.shuffle.partitions")

@@ -246,7 +246,7 @@ def test_what_was_never_quick_is_called_overloaded_for_sure_only_where_its_rows_
         True,
         None,
         {"spark_version": "3.5.7"},
-        "divide the rows among 3 tasks (repartition)",
+        "divide the rows among 3 tasks (repartition, by",
     ),
 )
 def test_what_divides_the_rows_fits_the_stage_that_has_too_few_tasks(history, shuffle, state, plan, action):
