@@ -37,11 +37,15 @@ def open_services(
     if "risk" in wanted and "risk" in given:
         _check_risk(given["risk"])
         urls["risk"] = given["risk"]
-    elif "risk" in wanted and is_remote(master) and not is_loopback(urlsplit(master or "").hostname or ""):
+    elif "risk" in wanted and is_remote(master) and not _is_here(urlsplit(master or "").hostname or ""):
         raise UserError(f"executors of {master} cannot reach a risk service of this machine: give --risk-url")
     elif "risk" in wanted:
         urls["risk"] = opened.enter_context(RiskService()).url
     return urls
+
+
+def _is_here(host: str) -> bool:
+    return is_loopback(host) or host in (socket.gethostname().lower(), socket.getfqdn().lower())
 
 
 def _given_accounts(url: str) -> str:

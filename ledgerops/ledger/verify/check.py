@@ -51,6 +51,18 @@ class VerifyInput:
         """Whether rows came so late that a job with a watermark may have dropped them."""
         return self.manifest.summary.latest_seconds > self.in_time_seconds
 
+    @cached_property
+    def in_time(self) -> Mapping[int, Bucket] | None:
+        """What happened when, of the rows that were sure to be in time: None where all were, empty where that is not
+        known. Made once, for all jobs."""
+        if not self.has_late_rows or self.sent is None:
+            return {} if self.has_late_rows else None
+        summary = Summary()
+        for each in self.sent.rows():
+            kept = each.where(each.delays <= self.in_time_seconds).batch
+            summary.add(kept.select([name for name in ("event_time", "amount") if name in kept.schema.names]))
+        return summary.buckets
+
 
 def check(job: str, output: Output, case: VerifyInput, show: Show = lambda rows: None) -> JobCheck:
     """The result of one job. Raises UserError when the output cannot be read."""
@@ -72,7 +84,7 @@ def check(job: str, output: Output, case: VerifyInput, show: Show = lambda rows:
                 result.notes.append("the sink may repeat rows, so sums cannot be compared; only the keys were checked")
                 _check_keys(result, output, windows.KEY)
             else:
-                windows.check(result, output, expected, summary, _in_time(case))
+                windows.check(result, output, expected, summary, case.in_time)
         case Unique(key, affected):
             if affected and copies:
                 result.notes.append(f"not checked: the input has {copies:,} copies, so the output has copies too")
@@ -138,17 +150,6 @@ def _gathered(output: Output, seconds: int) -> Callable[[Rows], Rows]:
     last = max((int(whole_numbers(each.column(0)).max()) for each in output.batches(["event_time"])), default=0)
     until = last - last % micros + micros
     return lambda rows: rows.where(whole_numbers(rows.batch.column("event_time")) < until)
-
-
-def _in_time(case: VerifyInput) -> Mapping[int, Bucket] | None:
-    """What happened when, of the rows that were sure to be in time: None where all were, empty where it is unknown."""
-    if not case.has_late_rows:
-        return None
-    if case.sent is None:
-        return {}
-    limit = case.in_time_seconds
-    sent = SentRecords(case.sent.stream, case.sent.records, lambda rows: rows.where(rows.delays <= limit))
-    return _summary(sent).buckets
 
 
 def _summary(sent: SentRecords) -> Summary:

@@ -40,8 +40,8 @@ def check(
         if least <= count <= should and least_cents <= cents <= should_cents:
             continue
         example = f"{_window_text(window)}: {count:,} of {should:,}, {money(cents)} of {money(should_cents)}"
-        if count < should:
-            result.lost += should - count
+        if count < least:
+            result.lost += least - count
             lost.append(example)
         else:
             result.changed += max(1, count - should)

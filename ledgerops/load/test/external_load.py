@@ -83,9 +83,10 @@ def read_sent_load(file: Path) -> SentLoad:
     plan = parse_plan(manifest.text, manifest.plan)
     if plan.schedule.total is not None and manifest.records > plan.schedule.total:
         raise UserError(f"cannot judge by {file}: its plan has fewer than {manifest.records:,} records")
-    if any(change.poison is not None for change in plan.changes):
+    load = SentLoad(manifest, plan, file)
+    if any(change.poison is not None and change.begin < load.last for change in plan.changes):
         raise UserError(f"cannot judge by {file}: the share of its poison changes, so no offset has a due time")
-    return SentLoad(manifest, plan, file)
+    return load
 
 
 def trial_of(load: SentLoad, recording: Path, folder: Path, jobs: Sequence[str], warm_up: float) -> Trial:
