@@ -37,12 +37,11 @@ def began(incident: Incident, told: Told | None) -> float:
 def next_told(incident: Incident, told: Told | None, now: float) -> Told | None:
     """What is known after a message about this state of the incident; None when it is not worth a message."""
     firing = {alert.fingerprint: alert.severity for alert in incident.alerts if alert.status == "firing"}
+    if incident.cut and not firing:
+        return None  # those left out may go on
     if told is None or told.over:
         return Told(began(incident, told), firing, now)
-    if incident.cut:  # those left out may go on
-        changed = _worse(firing, told) if firing else False
-    else:
-        changed = not firing or _worse(firing, told) or _better(firing, told)
+    changed = not firing or _worse(firing, told) or (not incident.cut and _better(firing, told))
     if changed or now - told.at >= REMINDER_SECONDS:
         return Told(told.began, firing, now)
     return None

@@ -20,7 +20,10 @@ def state(*firing: tuple[str, str], over: tuple[tuple[str, str], ...] = ()) -> A
 
 def test_of_what_was_left_out_no_end_is_told():
     told = after(state(PAGE))
-    assert next_told(parse_webhook(webhook(alert(*PAGE, **OVER), truncatedAlerts=50)), told, 60.0) is None
+    ended = parse_webhook(webhook(alert(*PAGE, **OVER), truncatedAlerts=50))
+    assert [next_told(ended, before, at) for before in (told, None) for at in (60.0, 2 * REMINDER_SECONDS)] == [
+        None
+    ] * 4
     assert next_told(parse_webhook(webhook(alert(*PAGE, **OVER))), told, 60.0) is not None
     assert next_told(parse_webhook(webhook(alert(*TICKET), truncatedAlerts=50)), told, 60.0) is None
     assert next_told(parse_webhook(webhook(alert(*OTHER), truncatedAlerts=50)), told, 60.0) is not None
