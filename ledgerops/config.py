@@ -145,7 +145,12 @@ class Config:
         if self.port == 0:
             raise UserError("port is set to 0, any free port; give the URL of the exporter")
         host = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
-        return f"{'https' if self.tls_certificate else 'http'}://{f'[{host}]' if ':' in host else host}:{self.port}"
+        return web_address(bool(self.tls_certificate), host, self.port)
+
+
+def web_address(secure: bool, host: str, port: int) -> str:
+    """http://127.0.0.1:9464, https://[::1]:9464"""
+    return f"{'https' if secure else 'http'}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def load(file: Path | str | None = None, environ: Mapping[str, str] | None = None, **overrides: object) -> Config:

@@ -16,7 +16,7 @@ from ledgerops.agent.worker import Worker
 from ledgerops.common.http_access import Access, Rules, tls_contexts
 from ledgerops.common.http_handler import HTML, LINES, Answer, Request, problem
 from ledgerops.common.http_server import Server
-from ledgerops.config import FRESHNESS_HEADER, MUTE_HEADER, Config
+from ledgerops.config import FRESHNESS_HEADER, MUTE_HEADER, Config, web_address
 from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.runtime import exposition
 from ledgerops.runtime.snapshot import Exported, Published, Snapshot, published
@@ -60,7 +60,7 @@ class Exporter:
         self._server = Server((config.host, config.port), self.answer, access, stats.refuse, secure)
         self.port: int = self._server.server_address[1]
         host = "127.0.0.1" if config.host in ("0.0.0.0", "", "::") else config.host
-        self.url = f"{'https' if secure else 'http'}://{f'[{host}]' if ':' in host else host}:{self.port}"
+        self.url = web_address(bool(secure), host, self.port)
         self._thread = threading.Thread(target=self._server.serve_forever, name="ledgerops-exporter", daemon=True)
 
     def start(self) -> None:

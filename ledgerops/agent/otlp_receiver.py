@@ -54,7 +54,7 @@ class Receiver:
         file = config.otlp_headers_file
         self._headers = Reread([file], lambda: read_headers(file) if file else {})
         self._encoding = protobuf_encoding() if config.otlp_encoding == "protobuf" else JSON
-        self._opener = opener()
+        self._opener = opener(self.endpoint)
 
     def post(self, signal: str, document: Mapping[str, Any]) -> int:
         """Sends one request. Returns how many of its items the receiver rejected. Raises Refused."""

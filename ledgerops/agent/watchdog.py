@@ -22,8 +22,8 @@ MIN_SILENT_INTERVALS = 2  # trigger intervals, normal for any query
 REPEAT_SECONDS = 5.0  # between two reports of the same batch
 LIST_SECONDS = 10.0  # between two questions for the active queries
 GONE_SECONDS = 10.0  # how long a run must be missing: its end event may be on the way, or its session just attached
-WORKING = "Processing new data"
 UNREACHABLE_SECONDS = 20.0  # without an answer from a session, after which its runs count as lost
+WORKING = "Processing new data"
 
 
 class Watchdog:

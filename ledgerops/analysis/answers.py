@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from ledgerops.analysis.inputs import open_source
-from ledgerops.analysis.session import DEFAULTS, Investigation
+from ledgerops.analysis.session import DEFAULTS, Investigation, settings_of
 from ledgerops.common.format import clean, counted
 from ledgerops.config import Config
 from ledgerops.diagnosis.do_first import section
@@ -126,8 +126,8 @@ class Answers:
         labels = (*(["query"] if metric in (*QUERY_METRICS, *VERDICT_METRICS) else []), *metric.labels)
         lines += [f"labels: {', '.join(labels)}"] if metric.labels else []
         source, config = open_source(self._place), self._config
-        muted = read_muted(config.mute, BY_SLUG) | read_muted(source.mute, BY_SLUG, strict=False)
-        found = replay(source.observations, None, source.freshness or config.freshness_objective_seconds, muted)
+        muted, freshness = settings_of(source, read_muted(config.mute, BY_SLUG), config.freshness_objective_seconds)
+        found = replay(source.observations, None, freshness, muted)
         for state in found.named(query, self._place).values():
             view = found.registry.view(state, found.at or 0.0)
             family = QuerySnapshot(state, view, MAX_SERIES, lambda *_: None).exported.families.get(name)

@@ -9,14 +9,14 @@ from typing import Any
 import orjson
 
 from ledgerops.analysis.finding_history import FindingHistory, FindingPeriod
-from ledgerops.analysis.inputs import is_exporter, open_source
+from ledgerops.analysis.inputs import Source, is_exporter, open_source
 from ledgerops.analysis.plot_series import Track
 from ledgerops.analysis.timeline import timeline
 from ledgerops.common.format import counted
 from ledgerops.config import Config
 from ledgerops.diagnosis.engine import ENDED_SECONDS
 from ledgerops.diagnosis.facts.silent_input import UNNAMED
-from ledgerops.diagnosis.muting import read_muted
+from ledgerops.diagnosis.muting import Muted, read_muted
 from ledgerops.diagnosis.report import ENDED_BY_ITSELF, document, finding_document
 from ledgerops.diagnosis.rules import BY_SLUG
 from ledgerops.errors import UserError
@@ -46,6 +46,12 @@ class Moment:
 def warn_of_bad_records(bad: int, name: str) -> None:
     """Prints on stderr how many records of a place could not be read."""
     print(f"ledgerops: skipped {counted(bad, 'record')} of {name} that could not be read", file=sys.stderr)
+
+
+def settings_of(source: Source, muted: Muted, freshness: float) -> tuple[Muted, float]:
+    """What is muted, and the freshness objective, where these are our own: an exporter's mutes come on top, and its
+    objective counts instead."""
+    return muted | read_muted(source.mute, BY_SLUG, strict=False), source.freshness or freshness
 
 
 class Investigation:
@@ -90,8 +96,7 @@ class Investigation:
             self._begin()
         source = open_source(self.place, self._seconds(now) if exporter else None)
         self._asked = now
-        self.replay.freshness = source.freshness or self.freshness
-        self.replay.muted = self.muted | read_muted(source.mute, BY_SLUG, strict=False)
+        self.replay.muted, self.replay.freshness = settings_of(source, self.muted, self.freshness)
         seen = self._new(source.observations) if exporter else source.observations
         history = self.with_timeline or self.since is not None or (self.at is None and not self.live)
         every = TICK_SECONDS if history else None

@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"no sender configured; give --send URL, --senders FILE or the variable {SENDERS}")
     for address in (*args.exporter, *([args.prometheus] if args.prometheus else [])):
         check_address(address, "--exporter-user or --prometheus-user with a password file")
-    opener(certificate=args.client_certificate, key=args.client_key)  # refused now, not at the first alert
+    opener("", certificate=args.client_certificate, key=args.client_key)  # refused now, not at the first alert
     lookup = Lookup(
         exporters=args.exporter,
         prometheus=args.prometheus,

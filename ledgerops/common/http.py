@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 
 from ledgerops.common.credentials import Secrets
 from ledgerops.common.deadline import within
+from ledgerops.common.http_access import is_loopback
 from ledgerops.config import load
 from ledgerops.errors import UserError
 
@@ -72,12 +73,11 @@ def _end_connection(request: urllib.request.Request) -> None:
             socket_.shutdown(socket.SHUT_RDWR)
 
 
-def opener(
-    *, direct: bool = False, certificate: str | None = None, key: str | None = None
-) -> urllib.request.OpenerDirector:
-    """An opener that follows no redirect; `direct` ignores proxies. Raises UserError for an unusable `certificate`."""
+def opener(address: str, *, certificate: str | None = None, key: str | None = None) -> urllib.request.OpenerDirector:
+    """An opener for an address that follows no redirect. A server of this machine is never behind a proxy, whatever the
+    environment says. Raises UserError for an unusable `certificate`."""
     handlers: list[urllib.request.BaseHandler] = [NoRedirect(), Http()]
-    if direct:
+    if is_loopback(urlsplit(address).hostname or ""):
         handlers.append(urllib.request.ProxyHandler({}))
     context = None
     if certificate:
@@ -140,10 +140,8 @@ def ask(
     """The body and the headers of an exporter's answer; `timeout` is in seconds without a byte. Raises UserError when
     the exporter refuses, OSError or ValueError when none answers."""
     check_address(address, "LEDGEROPS_BASIC_AUTH_USER and LEDGEROPS_BASIC_AUTH_PASSWORD_FILE")
-    # an exporter of this machine is never behind a proxy, whatever the environment says
-    local = urlsplit(address).hostname in ("127.0.0.1", "localhost", "::1")
     certificate, key = environ.get("LEDGEROPS_CLIENT_CERTIFICATE"), environ.get("LEDGEROPS_CLIENT_KEY")
-    through = opener(direct=local, certificate=certificate, key=key)
+    through = opener(address, certificate=certificate, key=key)
     request = urllib.request.Request(address, headers=credentials(environ))
     try:
         return fetch(through, request, seconds=seconds, quiet_seconds=timeout, max_bytes=max_bytes)

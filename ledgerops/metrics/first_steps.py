@@ -7,7 +7,7 @@ written here. A first step is safe: it can be undone, and loses and repeats no r
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ledgerops.model.finding import Remedy, Setting
+from ledgerops.model.finding import SHUFFLE, Remedy, Setting
 
 GENERAL = ""  # the context of a step that fits wherever no other does
 MAX_LISTED = 6  # cases before the general step: of more, nobody reads to the last one
@@ -36,7 +36,7 @@ _FAILED_STATEMENTS = "see what the exception blames: foreachBatch does the whole
 _STATE_ROWS = "see how many rows the state holds, and whether a watermark or a time to live removes any"
 _SLOTS = "see in the Spark UI, page Stages, whose tasks run while a stage of this query waits"
 _TOPIC = {"topic": "the topic"}
-_SETTING = {"setting": "spark.sql.shuffle.partitions", "number": "two or three for each core"}
+_SETTING = {"setting": SHUFFLE, "number": "two or three for each core"}
 
 FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
     # symptoms; which part of a batch takes longest decides where it is known: BY_LARGEST_PART

@@ -19,9 +19,7 @@ from ledgerops.mixin.yaml_text import document
 from ledgerops.model.finding import SEVERITIES
 
 ABOUT_NOTIFY = 'alertname=~"LedgerNotify.+"'
-MAX_ALERTS = (
-    1000  # of a group that are sent, 2.4 MB: notify takes so many, and says nothing of an end that it cannot see
-)
+MAX_ALERTS = 1000  # of a group that are sent, 2.4 MB; notify tells no end of a group that is larger
 # alerts that have no query: what silences what, for equal labels
 WITHOUT_QUERY = (
     ("LedgerExporterAbsent", ("LedgerTargetDown",), ["job"]),

@@ -32,6 +32,8 @@ DELAY_SECONDS = "watermark_delay_seconds"
 CORES = "cores"  # of the application: its slots for tasks
 REPARTITION = "repartition"  # of the rows behind the source, into so many tasks
 
+SHUFFLE = "spark.sql.shuffle.partitions"
+
 
 class Setting(NamedTuple):
     """What a step sets: an option or a configuration of Spark by its own name, or one of the names above. `value` is

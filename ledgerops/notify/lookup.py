@@ -17,7 +17,6 @@ from typing import Any
 
 from ledgerops.common.credentials import Secrets
 from ledgerops.common.http import fetch, opener
-from ledgerops.common.http_access import is_loopback
 from ledgerops.model.recording import load_json
 from ledgerops.notify.incident import matchers
 from ledgerops.notify.outcome import Run
@@ -186,8 +185,7 @@ class Lookup:
         return found
 
     def _get(self, url: str, headers: Mapping[str, str], seconds: float) -> Any:
-        local = is_loopback(urllib.parse.urlsplit(url).hostname or "")  # never behind a proxy
-        through = opener(direct=local, certificate=self.certificate, key=self.key)
+        through = opener(url, certificate=self.certificate, key=self.key)
         request = urllib.request.Request(url, headers=dict(headers))
         body, _ = fetch(through, request, seconds=seconds, quiet_seconds=READ_SECONDS, max_bytes=MAX_BYTES)
         return load_json(body)

@@ -14,7 +14,6 @@ from urllib.parse import unquote, urlsplit
 
 from ledgerops.common.credentials import basic
 from ledgerops.common.http import fetch, opener
-from ledgerops.common.http_access import is_loopback
 from ledgerops.errors import UserError
 from ledgerops.notify.message import Message
 
@@ -54,8 +53,7 @@ class Webhook:
         """Returns once the server has answered 2xx. Raises OSError: HTTPError for any other status, a redirect too."""
         content = json.dumps(asdict(message)).encode()
         request = urllib.request.Request(self._url, content, self._headers, method="POST")
-        local = is_loopback(urlsplit(self._url).hostname or "")  # never behind a proxy
-        fetch(opener(direct=local), request, seconds=DELIVERY_SECONDS, max_bytes=MAX_ANSWER_BYTES)
+        fetch(opener(self._url), request, seconds=DELIVERY_SECONDS, max_bytes=MAX_ANSWER_BYTES)
 
 
 class Apprise:

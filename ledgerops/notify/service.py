@@ -18,6 +18,7 @@ from ledgerops.common.deadline import OneAtATime
 from ledgerops.common.http_access import Access, Rules, tls_contexts
 from ledgerops.common.http_handler import Answer, Request
 from ledgerops.common.http_server import Server
+from ledgerops.config import web_address
 from ledgerops.errors import UserError, os_reason
 from ledgerops.notify.incident import Firing, Incident, parse_webhook, without_ended
 from ledgerops.notify.lookup import Lookup
@@ -71,15 +72,15 @@ class Service:
         self._pool = ThreadPoolExecutor(MAX_LOOKUPS, thread_name_prefix="notify-compose")
         self._deliveries = {sender.name: OneAtATime(f"notify-send {sender.name}") for sender in senders}
         self.counts = Counts()
-        self._server, self._scheme = self._listen(rules or Rules(host="127.0.0.1"), port)
+        self._server, self._secure = self._listen(rules or Rules(host="127.0.0.1"), port)
         self._http = threading.Thread(target=self._server.serve_forever, name="notify-http", daemon=True)
         self._workers = [
             threading.Thread(target=self._work, args=(sender,), name=f"notify {sender.name}", daemon=True)
             for sender in senders
         ]
 
-    def _listen(self, rules: Rules, port: int) -> tuple[Server, str]:
-        """The server and its scheme. Raises UserError when it cannot have the port."""
+    def _listen(self, rules: Rules, port: int) -> tuple[Server, bool]:
+        """The server, and whether it speaks https. Raises UserError when it cannot have the port."""
         secure, access = tls_contexts(rules), Access(rules, RISK)
         try:
             server = Server(
@@ -95,13 +96,13 @@ class Service:
             )
         except OSError as error:
             raise UserError(f"cannot listen on {rules.host}:{port}: {os_reason(error)}") from None
-        return server, "https" if secure else "http"
+        return server, bool(secure)
 
     @property
     def url(self) -> str:
         """The address on which it listens, such as http://127.0.0.1:9465, without a path."""
-        host, port = str(self._server.server_address[0]), self._server.server_address[1]
-        return f"{self._scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+        host, port = self._server.server_address[:2]
+        return web_address(self._secure, str(host), port)
 
     def start(self) -> None:
         """Begins to accept webhooks and to send, on daemon threads. Call it once."""

@@ -33,11 +33,10 @@ from ledgerops.diagnosis.cause import Cause, Told
 from ledgerops.diagnosis.facts.context import keeps_shuffle_partitions, sink_kind, sink_name
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.metrics.first_steps import GENERAL, first_step
-from ledgerops.model.finding import REPARTITION, Component, Evidence, Remedy, Setting
+from ledgerops.model.finding import REPARTITION, SHUFFLE, Component, Evidence, Remedy, Setting
 from ledgerops.model.records import Progress, StageSummary
 from ledgerops.signals.query_view import QueryView
 
-SHUFFLE = "spark.sql.shuffle.partitions"
 # settings that give the tasks of Delta's own stages, and their defaults: reading the log of a table, and listing its
 # files (VACUUM)
 OF_DELTA = {

@@ -8,7 +8,7 @@ from ledgerops.diagnosis.facts.context import keeps_shuffle_partitions, sink_kin
 from ledgerops.diagnosis.limits import MOSTLY, VERY_FAR_TIMES
 from ledgerops.diagnosis.profile import FIXED, OF_FUNCTION, Profile, profile
 from ledgerops.metrics.first_steps import GENERAL, first_step
-from ledgerops.model.finding import CORES, REPARTITION, Remedy, Setting
+from ledgerops.model.finding import CORES, REPARTITION, SHUFFLE, Remedy, Setting
 from ledgerops.model.records import StageSummary
 from ledgerops.signals.baseline import MORE_RATIO
 from ledgerops.signals.query_view import QueryView
@@ -16,7 +16,6 @@ from ledgerops.signals.rate_cap import ROOM_SHARE
 from ledgerops.signals.rates import read_over
 
 WAITING = ("waiting", "source_wait", "sink_wait")  # parts in which tasks do nothing
-SHUFFLE = "spark.sql.shuffle.partitions"
 NO_CPU = "its tasks wait, so they need slots (spark.executor.cores) and no more CPU"
 WORK = ("python", "state_update", "shuffle", "spill", "cpu")  # tasks that do something for their rows
 

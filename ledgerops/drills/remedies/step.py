@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from ledgerops.drills.drawn.draw import case_of
 from ledgerops.drills.harness.case import Case
 from ledgerops.errors import UserError
-from ledgerops.model.finding import CORES, DELAY_SECONDS, REPARTITION, TRIGGER_SECONDS, Setting
+from ledgerops.model.finding import CORES, DELAY_SECONDS, REPARTITION, SHUFFLE, TRIGGER_SECONDS, Setting
 
 BEFORE, AFTER, CONTROL = "before", "after", "control"  # folders of the runs
 KINDS = (
@@ -30,7 +30,6 @@ FIRST_STEPS = 2  # of a finding: what a person does before anything else
 MIN_TRIGGERS = 8  # for which a run with a longer interval lasts
 CATCH_UP = 1.5  # times as long as the run before: rows that piled up while the application started are read first
 DEFAULT_DELAY_SECONDS = 10.0  # where the step names no number
-SHUFFLE = "spark.sql.shuffle.partitions"
 CAPS = ("maxOffsetsPerTrigger", "maxFilesPerTrigger")
 # the step of one fault, taken on another: it must not end it
 CONTROLS = (

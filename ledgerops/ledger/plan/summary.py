@@ -111,9 +111,7 @@ class Summary:
         self.all.add(rows, hashes, None)
         self.distinct.add(rows, hashes, first)
         if delays is not None:
-            of_firsts = (
-                delays if first is None else delays[first]
-            )  # a copy comes after its original, and is told as one
+            of_firsts = delays if first is None else delays[first]  # a copy is told as one, and not as late
             self.late += int(np.count_nonzero(of_firsts > 0))
             self.latest_seconds = max(self.latest_seconds, float(delays.max()))
             self.future += int(np.count_nonzero(of_firsts < 0))

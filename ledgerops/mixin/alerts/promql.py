@@ -74,6 +74,14 @@ def grows(site: Site, series: str) -> str:
     return f"(deriv({series}[{window}]) > 0 or (changes({series}[{window}]) == 0 and deriv({series}[{long}]) > 0))"
 
 
+def born_or_increased(counter: str, started: str, window: str, look_back: str, young: float) -> str:
+    """What a query's counter rose by in a window. A counter is born with its first: of a query that `started` less than
+    `young` seconds ago, all counts that was not there for `look_back` before the window."""
+    on = f"on (job, app, instance, query) (time() - {started} < {young:g})"
+    born = f"{counter} and {on} unless last_over_time({counter}[{look_back}] offset {window})"
+    return f"(({born}) or increase({counter}[{window}]))"
+
+
 def of_rule(site: Site, metric: str, rule: str, *more: str) -> str:
     """1 for each query for which the rule is reported: `metric` is that of findings or of root causes."""
     matcher = f'rule="{rule}"'

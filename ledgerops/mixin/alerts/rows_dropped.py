@@ -1,7 +1,7 @@
 """The alert of the rule rows-dropped: a query drops rows because they are late."""
 
 from ledgerops.mixin.alerts.model import Alert, Case
-from ledgerops.mixin.alerts.promql import BY
+from ledgerops.mixin.alerts.promql import BY, born_or_increased
 from ledgerops.mixin.site import Site
 
 MIN_ROWS = 10  # fewer in ten minutes are stragglers that every source has
@@ -10,6 +10,7 @@ MIN_SHARE = 0.001
 WINDOW_SECONDS = 600.0
 # how far before the window the first count of a series is looked for: scrapes may have failed just then
 LOOK_BACK_SECONDS = 3600.0
+YOUNG_SECONDS = WINDOW_SECONDS + LOOK_BACK_SECONDS
 DROPPED = 'ledgerops_rows_dropped_by_watermark_total{operator="o"}'
 READ = 'ledgerops_input_rows_total{source="s"}'
 STARTED = "ledgerops_query_start_timestamp_seconds"
@@ -24,10 +25,8 @@ def _counted(site: Site, name: str) -> str:
     """What a counter of each query counted in the window: of a series that is younger all, with what its first batch
     had, by which it is born."""
     series, window = site.series(f"ledgerops_{name}"), site.window(WINDOW_SECONDS)
-    before = f"last_over_time({series}[{site.window(LOOK_BACK_SECONDS)}] offset {window})"
-    young = f"time() - {site.series(STARTED)} < {WINDOW_SECONDS + LOOK_BACK_SECONDS:g}"
-    born = f"{series} and on (job, app, instance, query) ({young}) unless {before}"
-    return f"sum {BY} (({born}) or increase({series}[{window}]))"
+    counted = born_or_increased(series, site.series(STARTED), window, site.window(LOOK_BACK_SECONDS), YOUNG_SECONDS)
+    return f"sum {BY} {counted}"
 
 
 ALERT = Alert(

@@ -184,14 +184,6 @@ def counted(counter: str, labels: str, span: str = "1h") -> str:
     return f"round({by('sum', labels, f'increase({counter}[{span}])')})"
 
 
-def born_or_increased(counter: str, span: str = "1h") -> str:
-    """What a counter rose by within a span; of a query that began within two such, all that was not there before: it
-    is born with its first."""
-    young = f"time() - {q('ledgerops_query_start_timestamp_seconds')} < 7200"
-    born = f"{counter} and on ({EACH}) ({young}) unless last_over_time({counter}[1h] offset {span})"
-    return f"(({born}) or increase({counter}[{span}]))"
-
-
 def worst(expression: str, labels: str, least: bool = False, most: int = 5) -> str:
     """Of the series of an expression the `most` with the largest value within the page's time, or with the least.
 

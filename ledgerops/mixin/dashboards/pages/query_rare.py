@@ -1,7 +1,8 @@
 """The collapsed row of the Query page: what only some queries have."""
 
 from ledgerops.mixin import thresholds
-from ledgerops.mixin.dashboards.model import Panel, Row, Target, born_or_increased, by, per_second, q, quantile
+from ledgerops.mixin.alerts.promql import born_or_increased
+from ledgerops.mixin.dashboards.model import Panel, Row, Target, by, per_second, q, quantile
 from ledgerops.mixin.dashboards.status import or_none
 
 ONE_QUERY = "app, query"
@@ -9,8 +10,9 @@ LATENCIES = q("ledgerops_event_latency_seconds_bucket")
 REACHABLE = by("min", ONE_QUERY, q("ledgerops_source_reachable"))
 
 
-def _whole(counter: str) -> str:
-    return f"round({by('sum', ONE_QUERY, born_or_increased(q(counter)))})"
+def _of_the_hour(counter: str) -> str:
+    started = q("ledgerops_query_start_timestamp_seconds")
+    return by("sum", ONE_QUERY, born_or_increased(q(counter), started, "1h", "1h", 7200.0))
 
 
 ROW = Row(
@@ -45,9 +47,9 @@ ROW = Row(
         Panel(
             "Integrity in the last hour",
             (
-                Target(_whole("ledgerops_unbalanced_batches_total"), "unbalanced batches"),
-                Target(by("sum", ONE_QUERY, born_or_increased(q("ledgerops_unbalanced_amount_total"))), "unbalanced amount"),
-                Target(_whole("ledgerops_conflicting_rows_total"), "conflicting copies"),
+                Target(f"round({_of_the_hour('ledgerops_unbalanced_batches_total')})", "unbalanced batches"),
+                Target(_of_the_hour("ledgerops_unbalanced_amount_total"), "unbalanced amount"),
+                Target(f"round({_of_the_hour('ledgerops_conflicting_rows_total')})", "conflicting copies"),
             ),
             "short",
             "Batches that wrote other rows or another amount than they read, by how much, and copies of a row that contradict the first. Good: 0.",
