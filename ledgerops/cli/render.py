@@ -56,7 +56,8 @@ def run(args: argparse.Namespace) -> int:
         doing = "read" if args.check else "write to"
         raise UserError(f"cannot {doing} {root}: {os_reason(error)}") from None
     for name in names:
-        print(f"{'differs:' if args.check else 'wrote'} {name}")
+        done = "wrote" if (root / name).exists() else "removed"
+        print(f"{'differs:' if args.check else done} {name}")
     if args.check and names:
         print("run ledgerops render with the same options and commit the result", file=sys.stderr)
     return 1 if args.check and names else 0

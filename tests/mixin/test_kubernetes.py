@@ -235,6 +235,19 @@ def test_the_command_writes_them_into_a_folder(tmp_path, capsys):
     assert sorted(file.name for file in (tmp_path / "k8s").iterdir()) == sorted(kubernetes_files(Site()))
 
 
+def test_what_is_no_longer_made_is_removed_and_other_files_stay(tmp_path, capsys, monkeypatch):
+    argv = ["render", "--format", "kubernetes", "--out", str(tmp_path)]
+    assert main(argv) == 0
+    (tmp_path / "logo.png").write_bytes(b"\x89PNG\xff\xfe")
+    (tmp_path / "settings.toml").write_text('[render]\nkubernetes_namespaces = "spark"\n')
+    monkeypatch.setenv("LEDGEROPS_CONFIG", str(tmp_path / "settings.toml"))
+    capsys.readouterr()
+
+    assert main(argv) == 0
+    assert capsys.readouterr().out == "wrote podmonitor.yaml\nremoved servicemonitor.yaml\n"
+    assert (tmp_path / "logo.png").exists() and not (tmp_path / "servicemonitor.yaml").exists()
+
+
 def test_a_checkout_is_no_place_for_them(capsys):
     assert main(["render", "--format", "kubernetes"]) == 2
     assert capsys.readouterr().err == (
