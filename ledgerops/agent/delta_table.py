@@ -127,10 +127,8 @@ class DeltaTable:
         return parse_commit(version, text, found.modified, whole=found.size <= MAX_ENTRY_BYTES)
 
     def _last_checkpoint(self) -> int | None:
-        path = f"{self._log}/_last_checkpoint"
-        if not self._files.exists(path):
-            return None
-        return last_checkpoint(self._files.read(path, MAX_ENTRY_BYTES).decode("utf-8", "replace"))
+        found = self._files.find(f"{self._log}/_last_checkpoint", MAX_ENTRY_BYTES)
+        return None if found is None else last_checkpoint(found.decode("utf-8", "replace"))
 
     def _exists(self, version: int) -> bool:
         return self._files.exists(self._entry(version))

@@ -52,12 +52,15 @@ class HadoopFiles:
     def read(self, path: str, limit: int) -> bytes:
         """The first `limit` bytes of a file. Raises FileError."""
         try:
+            return _read(*self._reach(path), limit)
+        except Exception as error:
+            raise FileError(reason_of(error)) from None
+
+    def find(self, path: str, limit: int) -> bytes | None:
+        """As `read`; None where there is no such file."""
+        try:
             system, place = self._reach(path)
-            stream = system.open(place)
-            try:
-                return bytes(stream.readNBytes(limit))
-            finally:
-                stream.close()
+            return _read(system, place, limit) if system.exists(place) else None
         except Exception as error:
             raise FileError(reason_of(error)) from None
 
@@ -69,6 +72,14 @@ class HadoopFiles:
             self._conf = spark._jsparkSession.sessionState().newHadoopConf()
         place = self._path(path)
         return place.getFileSystem(self._conf), place
+
+
+def _read(system: Any, place: Any, limit: int) -> bytes:
+    stream = system.open(place)
+    try:
+        return bytes(stream.readNBytes(limit))
+    finally:
+        stream.close()
 
 
 def reason_of(error: Exception) -> str:

@@ -122,7 +122,7 @@ def _application() -> Iterator[tuple[Role, Trees]]:
     me = psutil.Process()
     yield "driver_python", {me: [me]}
     below = me.children(recursive=True)
-    jvm = next((process for process in (*below, *me.parents()) if _asked(process.name, "").startswith("java")), None)
+    jvm = next(filter(_is_java, below), None) or next(filter(_is_java, me.parents()), None)
     if jvm is not None:
         yield "driver_jvm", {jvm: [jvm]}
         family = below if jvm in below else _asked(partial(jvm.children, recursive=True), list[psutil.Process]())
@@ -173,6 +173,10 @@ def _asked(question: Callable[[], Answer], otherwise: Answer) -> Answer:
         return question()
     except psutil.Error:
         return otherwise
+
+
+def _is_java(process: psutil.Process) -> bool:
+    return _asked(process.name, "").startswith("java")
 
 
 def _is_worker(process: psutil.Process) -> bool:

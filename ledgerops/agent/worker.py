@@ -61,6 +61,7 @@ class Worker:
         self._record_from = -math.inf  # by the steady clock: one that is set back must not stop the recording
         self._warned: set[str] = set()
         self._judged_at: dict[str, float] = {}  # when, by the steady clock
+        self._due = -math.inf  # when the next query without news is judged, by the steady clock
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="ledgerops-worker", daemon=True)
 
@@ -93,6 +94,10 @@ class Worker:
             return None
         return f"recording to {str(self._recorder.folder)[:300]} is paused after an error; see the driver's log"
 
+    def idle_seconds(self) -> float:
+        """How long a turn may wait for an event: until a query without news is judged again."""
+        return max(0.0, min(TICK_SECONDS, self._due - self._steady()))
+
     def turn(self, timeout: float = 0.0) -> None:
         """Processes the events that wait, after at most `timeout` seconds, and replaces the snapshot."""
         self.last_turn = time.monotonic()
@@ -111,9 +116,14 @@ class Worker:
             self._judged_at.clear()
         self._now, self._steadily = now, steady
         tick = tick_seconds(len(self._registry.queries))
+        due = steady + tick
         for query, state in self._registry.queries.items():
-            if steady - self._judged_at.get(query, -math.inf) >= tick:
+            judge_at = self._judged_at.get(query, -math.inf) + tick
+            if steady >= judge_at:
                 changed[query] = state
+            else:
+                due = min(due, judge_at)
+        self._due = due
         self._publish(changed, now)
         self._flush()
 
@@ -127,7 +137,7 @@ class Worker:
     def _run(self) -> None:
         while not self._stopping.is_set() or len(self._queue):
             try:
-                self.turn(timeout=0.5)
+                self.turn(self.idle_seconds())
             except Exception as error:
                 self._failed("worker", error)
         if self._recorder is not None:
@@ -265,9 +275,16 @@ class Worker:
 
 
 def _can_wait(event: Event, state: QueryState) -> bool:
-    """Whether a query is judged no earlier for this: a broker answers for each query every two seconds, and a plan is
-    read at the start and after the first batch."""
-    return event.kind == "plan" or (event.kind == "offsets" and state.history.heads[-1].error is None)
+    """Whether a query is judged no earlier for this. Brokers and tables answer all the time, a plan is read at the
+    start and after the first batch, and the tasks of a batch say why something is wrong, where something is."""
+    history, verdict = state.history, state.verdict
+    if event.kind == "offsets":
+        return history.heads[-1].error is None
+    if event.kind == "tables":
+        return history.tables is not None and not history.tables.errors
+    if event.kind == "tasks":
+        return verdict is not None and all(finding.severity == "info" for finding in verdict.findings)
+    return event.kind == "plan"
 
 
 def tick_seconds(queries: int) -> float:

@@ -19,6 +19,9 @@ class LocalFiles:
     def exists(self, path: str) -> bool:
         return self.status(path) is not None
 
+    def find(self, path: str, limit: int) -> bytes | None:
+        return self.read(path, limit) if self.exists(path) else None
+
     def status(self, path: str) -> FileStatus | None:
         self._ask(path)
         try:

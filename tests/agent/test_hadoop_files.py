@@ -24,11 +24,12 @@ def test_a_file_has_a_size_and_a_time_and_can_be_read_in_part(files, tmp_path):
         assert files.status(path) == (100, T0)
         assert files.read(path, 5) == b"\x00\xffxxx"
         assert len(files.read(path, 1000)) == 100
+        assert files.find(path, 5) == files.read(path, 5)
 
 
 def test_a_file_that_is_not_there_has_no_status_and_neither_it_nor_a_folder_can_be_read(files, tmp_path):
     absent = str(tmp_path / "absent")
-    assert (files.exists(absent), files.status(absent)) == (False, None)
+    assert (files.exists(absent), files.status(absent), files.find(absent, 5)) == (False, None, None)
     with pytest.raises(FileError, match="FileNotFoundException"):
         files.read(absent, 5)
     assert files.status(str(tmp_path)) is not None

@@ -16,7 +16,7 @@ from ledgerops.config import Config
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.report import document
 from ledgerops.metrics.self_watch import SelfStats
-from ledgerops.model.finding import Verdict
+from ledgerops.model.finding import Component, Evidence, Finding, Verdict
 from ledgerops.model.recording import Recorder, decode, read
 from ledgerops.model.spark_progress import format_instant
 from ledgerops.runtime.registry import QueryRegistry
@@ -163,14 +163,18 @@ def test_a_full_disk_is_said_once_and_the_recording_comes_back_when_it_is_cleare
 
 
 class Judge:
-    """Finds every query healthy, and keeps what it was asked to judge."""
+    """Finds every query healthy, or the same at each time, and keeps what it was asked to judge."""
 
-    def __init__(self):
+    def __init__(self, severity=None):
         self.views, self.errors = [], Counter()
+        found = Finding(
+            "late", Component("query", "q"), (Evidence("batch", 2.0, "s", "<= 1", T0),), severity=severity or "info"
+        )
+        self.findings = () if severity is None else (found,)
 
     def __call__(self, view):
         self.views.append(view)
-        return Verdict(view.query, view.now, "healthy", 100)
+        return Verdict(view.query, view.now, "healthy", 100, findings=self.findings)
 
 
 def test_a_clock_that_is_set_back_does_not_stop_the_judging_of_a_silent_query(make):
@@ -253,14 +257,48 @@ def test_the_answers_of_a_broker_are_judged_with_the_next_news_or_tick(make):
     assert len(bench.queries[NAME].state.history.heads) == 4
 
     bench.now += 1
-    bench.see("offsets", heads(bench.now))
-    bench.see("tasks", {"run_id": RUN, "batch_id": 1, "stages": [], "python_seconds": 0.0})
-    assert bench.queries[NAME].at == bench.now
-
-    bench.now += 1
     silent = {"run_id": RUN, "latest": {}, "earliest": {}, "error": "timed out", "unreachable_since": T0}
     bench.see("offsets", silent)
     assert bench.queries[NAME].at == bench.now, "a broker that does not answer is judged at once"
+
+
+@pytest.mark.parametrize(("severity", "at_once"), [(None, False), ("info", False), ("warning", True)])
+def test_the_tasks_of_a_batch_are_judged_at_once_where_something_is_wrong(make, severity, at_once):
+    bench = make(judge=lambda: Judge(severity))
+    bench.see()
+    first = bench.queries[NAME].at
+    bench.now += 1
+    bench.see("tasks", {"run_id": RUN, "batch_id": 1, "stages": [], "python_seconds": 0.0})
+    assert bench.queries[NAME].at == (bench.now if at_once else first)
+
+    bench.now = T0 + 1 + TICK_SECONDS
+    bench.worker.turn()
+    assert bench.queries[NAME].at == bench.now
+
+
+@pytest.mark.parametrize(("errors", "at_once"), [({}, False), ({"bronze": "Permission denied"}, True)])
+def test_what_tables_say_is_judged_at_once_where_they_cannot_be_read(make, errors, at_once):
+    bench = make()
+    bench.see()
+    first = bench.queries[NAME].at
+    bench.now += 1
+    bench.see("tables", {"run_id": RUN, "commits": [], "sources": {}, "errors": errors, "head": 5, "checkpoint": None})
+    assert bench.queries[NAME].at == (bench.now if at_once else first)
+
+
+def test_a_worker_without_news_sleeps_until_a_query_is_due_and_an_event_wakes_it(make):
+    bench = make()
+    waits = []
+    taken = bench.queue.take
+    bench.queue.take = lambda timeout: waits.append(timeout) or taken(0.0)
+    assert bench.worker.idle_seconds() == 0.0
+    bench.see()
+    bench.now += 1
+    bench.worker.turn(bench.worker.idle_seconds())
+    assert waits[-1] == TICK_SECONDS - 1
+    bench.now += TICK_SECONDS - 1
+    bench.worker.turn()
+    assert (bench.queries[NAME].at, bench.worker.idle_seconds()) == (bench.now, TICK_SECONDS)
 
 
 @pytest.mark.parametrize(("queries", "seconds"), [(1, 5.0), (250, 5.0), (500, 10.0), (10_000, MAX_TICK_SECONDS)])
