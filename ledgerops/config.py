@@ -74,8 +74,8 @@ class Config:
     )
     exception_text: bool = setting(
         False,
-        "Whether exceptions are kept unchanged. By default their long numbers, quoted values, addresses and "
-        "credentials are masked before they are recorded or shown.",
+        "Whether exceptions are kept unmasked. By default their long numbers, quoted values, addresses and "
+        "credentials are masked before they are recorded or shown. Java's stack frames are left out in any case.",
     )
     tasks_collector: bool = setting(True, "Whether task summaries are read from Spark.")
     tables_collector: bool = setting(

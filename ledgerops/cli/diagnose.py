@@ -1,9 +1,10 @@
 """Names the root cause of each query's problem, with the numbers that prove it, and says what to do about it.
 
 Reads a running exporter, a recording, a folder of recordings, or a Spark event log (file or rolling folder, plain or
-zstd). A running exporter answers how it is now, and what ended in the last hour. A recording or event log is answered
-with its incidents: what went wrong, from when to when, and how it ended. --at diagnoses a past moment, --since lists
-what ended after a moment. --timeline shows how an incident developed: what started when, and what explains it.
+zstd). A running exporter answers how it is now, and what ended in the last hour, as far as its memory goes: it keeps
+8 MiB of records, such as ten minutes of four queries with a batch a second. A recording or event log is answered with
+its incidents: what went wrong, from when to when, and how it ended. --at diagnoses a past moment, --since lists what
+ended after a moment. --timeline shows how an incident developed: what started when, and what explains it.
 
 The setting `mute` names rules that are listed as muted and count for nothing else; a running exporter's own are muted
 as well. Results older than `freshness_objective_seconds` are too old; a running exporter's own setting counts instead.

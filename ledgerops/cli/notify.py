@@ -50,7 +50,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"port to listen on (default {DEFAULT_PORT}; 0 for any free port)")  # fmt: skip
     add("--exporter-scheme", choices=("http", "https"), default="http",
         help="scheme of drivers found through Prometheus (default http)")  # fmt: skip
-    add("--token-file", metavar="FILE", help="file with the bearer token that Alertmanager must send")
+    add("--token-file", metavar="FILE",
+        help=f"file with the bearer token that Alertmanager must send (default: the variable {TOKEN})")  # fmt: skip
     add("--tls-certificate", metavar="FILE", help="PEM file with the server's certificate; turns TLS on")
     add("--tls-key", metavar="FILE", help="PEM file with its private key")
     add("--tls-client-ca", metavar="FILE",

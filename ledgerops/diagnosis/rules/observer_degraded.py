@@ -5,8 +5,8 @@ Meaning: ledgerops is missing data of this driver. Its worker could not keep up 
 Impact: metrics have gaps, and causes may be missed. The query itself is not affected. Every query of the driver has
     this finding, because the missing data concerns them all; the alert LedgerObserverDegraded fires once for the
     driver.
-Diagnosis: 1. Search the log of the driver for lines that begin with `ledgerops`: each failure is logged once, with its
-    reason.
+Diagnosis: 1. Search the log of the driver for `further failures are only counted`: each failure is logged once, with
+    its reason.
     2. `increase(ledgerops_collector_errors_total{instance="INSTANCE"}[10m])` by `collector` shows what fails. `tasks`
     or `host`: Spark does not answer. `kafka`: the brokers cannot be reached. `recording`: the disk is full.
     3. If no collector fails, check `ledgerops_listener_queue_size`, `ledgerops_listener_dropped_total` and

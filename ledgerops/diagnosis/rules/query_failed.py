@@ -8,8 +8,8 @@ Diagnosis: 1. Read the finding: it has the error class, the first line of the ex
     names them, the file or the offset. A sink or a broker that is named is where to look first.
     2. `sum by (error_class) (increase(ledgerops_query_failures_total{app="APP",query="QUERY"}[1h]))` shows how often it
     failed. More than twice means that a restart alone does not help.
-    3. Read the whole stack in the log of the driver, or in a recording with `grep '"terminated"' RECORDING | tail -1`.
-    If the stack ends in your own function, a row is the cause.
+    3. Read the whole stack in the log of the driver. A recording keeps its informative lines:
+    `grep -h '"terminated"' RECORDING/*.jsonl | tail -1`. If the stack ends in your own function, a row is the cause.
 Mitigation: check how long the source keeps its rows, so that none are lost while you search. Repair what the exception
     names, then start the query with the same checkpoint: it repeats the batch that failed. If it fails again in the
     same batch, a row of that batch is the cause: its offsets are in the Spark log.

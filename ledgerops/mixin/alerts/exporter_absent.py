@@ -10,7 +10,7 @@ Diagnosis: 1. `up{job="JOB"}` shows which addresses Prometheus tried: none means
     configuration is wrong.
     3. Without an answer, check whether the driver's process is alive.
 Mitigation: if the driver is gone, start it again; its queries resume from their checkpoints. If only the endpoint is
-    gone, the job itself is not affected: the driver's log says why in a line that begins with `ledgerops`.
+    gone, the job itself is not affected: the driver's log says why (`port ... is in use`, `ledgerops is not attached`).
 """
 
 from ledgerops.mixin.alerts.model import Alert, Case, of

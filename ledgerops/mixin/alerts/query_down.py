@@ -7,7 +7,8 @@ Diagnosis: 1. `ledgerops_query_status{app="APP",query="QUERY"} == 1` shows wheth
     2. `ledgerops_query_failures_total{app="APP",query="QUERY"}` shows with which error class.
     3. Run `ledgerops diagnose http://INSTANCE --query QUERY`; the driver's log has the whole exception.
 Mitigation: start the query again with the same checkpoint. It continues where it ended, and nothing is lost while the
-    topic still has the rows. If it was stopped on purpose, silence the alert or remove it from `expected_queries`.
+    topic still has the rows. If it was stopped on purpose, silence the alert: a driver remembers each query that it ran
+    until it ends or attaches anew. One that it never ran goes with its name in `expected_queries`, read at the start.
 """
 
 from ledgerops.mixin.alerts.model import Alert, Case, of

@@ -5,7 +5,7 @@ Impact: none while it fires. When it stops, no alert arrives anywhere.
 Diagnosis: 1. If it has stopped, query `ALERTS{alertname="LedgerWatchdog"}` in Prometheus: no result means that no
     rules are loaded.
     2. Check the Status page of Alertmanager.
-    3. `ledgerops render --check` names rule files that were changed by hand.
+    3. `ledgerops render --out FOLDER --check` names rule files that were changed by hand.
 Mitigation: route it to a service that raises an alarm when the alert stops arriving (a dead man's switch). Never
     silence it.
 """
