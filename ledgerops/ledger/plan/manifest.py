@@ -152,9 +152,7 @@ def _check(document: Mapping[str, Any]) -> None:
 
 def replay_manifest(stream: ReplayStream) -> Manifest:
     """What a replay of the file gives, as if it had been sent."""
-    summary = Summary()
     rows = stream.rows(0, stream.total or 0)
-    summary.add(rows.batch, rows.first, rows.delays, rows.conflicting)
     return Manifest(
         source="replay",
         plan=stream.file.name,
@@ -162,5 +160,5 @@ def replay_manifest(stream: ReplayStream) -> Manifest:
         table=stream.table,
         topic=None,
         records=len(rows.numbers),
-        summary=summary,
+        summary=Summary.of([rows]),
     )

@@ -6,15 +6,19 @@ time: twelve for a day.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import astuple, dataclass, field
 from operator import add
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from ledgerops.ledger.plan.digest import ID, row_hashes, whole_numbers
+
+if TYPE_CHECKING:
+    from ledgerops.ledger.plan.record_stream import Rows
 
 BUCKET_SECONDS = 7_200  # windows that begin and end on whole multiples can be added up from buckets
 HASH_MODULUS = 2**64
@@ -97,35 +101,36 @@ class Summary:
     conflicting: int = 0  # rows that repeat a transaction with another amount
     buckets: dict[int, Bucket] = field(default_factory=dict)  # by the beginning, seconds since the epoch
 
-    def add(
-        self,
-        rows: pa.RecordBatch,
-        first: NDArray[np.bool_] | None = None,
-        delays: NDArray[np.float64] | None = None,
-        conflicting: NDArray[np.bool_] | None = None,
-    ) -> None:
-        """`first`: whether a row is the first of its transaction (all, unless given). For the others see `Rows`."""
-        if not rows.num_rows:
-            return
-        hashes = row_hashes(rows) if ID in rows.schema.names else {}
-        self.all.add(rows, hashes, None)
-        self.distinct.add(rows, hashes, first)
-        if delays is not None:
-            of_firsts = delays if first is None else delays[first]  # a copy is told as one, and not as late
-            self.late += int(np.count_nonzero(of_firsts > 0))
-            self.latest_seconds = max(self.latest_seconds, float(delays.max()))
-            self.future += int(np.count_nonzero(of_firsts < 0))
-            self.ahead_seconds = max(self.ahead_seconds, -float(delays.min()))
-        if conflicting is not None:
-            self.conflicting += int(np.count_nonzero(conflicting))
-        if "event_time" in rows.schema.names:
-            self._add_buckets(rows, first)
+    @classmethod
+    def of(cls, parts: Iterable[Rows]) -> Summary:
+        """The summary of all these rows."""
+        summary = cls()
+        for rows in parts:
+            summary.add(rows)
+        return summary
 
-    def _add_buckets(self, rows: pa.RecordBatch, first: NDArray[np.bool_] | None) -> None:
+    def add(self, rows: Rows) -> None:
+        """Adds some rows; those without an id have no digests, and those without an event time are in no bucket."""
+        batch, first = rows.batch, rows.first
+        if not batch.num_rows:
+            return
+        hashes = row_hashes(batch) if ID in batch.schema.names else {}
+        self.all.add(batch, hashes, None)
+        self.distinct.add(batch, hashes, first)
+        of_firsts = rows.delays[first]  # a copy is told as one, and not as late
+        self.late += int(np.count_nonzero(of_firsts > 0))
+        self.latest_seconds = max(self.latest_seconds, float(rows.delays.max()))
+        self.future += int(np.count_nonzero(of_firsts < 0))
+        self.ahead_seconds = max(self.ahead_seconds, -float(rows.delays.min()))
+        self.conflicting += int(np.count_nonzero(rows.conflicting))
+        if "event_time" in batch.schema.names:
+            self._add_buckets(batch, first)
+
+    def _add_buckets(self, rows: pa.RecordBatch, first: NDArray[np.bool_]) -> None:
         begins = whole_numbers(rows.column("event_time")) // (BUCKET_SECONDS * 1_000_000) * BUCKET_SECONDS
         amounts = "amount" in rows.schema.names
         cents = whole_numbers(rows.column("amount")) if amounts else np.zeros(len(begins), np.int64)
-        once = np.ones(len(begins), np.int64) if first is None else first.astype(np.int64)
+        once = first.astype(np.int64)
         known, places = np.unique(begins, return_inverse=True)
         sums = np.zeros((4, len(known)), np.int64)
         for sum_of, figures in zip(sums, (np.ones(len(begins), np.int64), cents, once, cents * once), strict=True):

@@ -1,7 +1,7 @@
 """Applies to one output what is expected of its job."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -57,11 +57,8 @@ class VerifyInput:
         known. Made once, for all jobs."""
         if not self.has_late_rows or self.sent is None:
             return {} if self.has_late_rows else None
-        summary = Summary()
-        for each in self.sent.rows():
-            kept = each.where(each.delays <= self.in_time_seconds).batch
-            summary.add(kept.select([name for name in ("event_time", "amount") if name in kept.schema.names]))
-        return summary.buckets
+        kept = (each.where(each.delays <= self.in_time_seconds) for each in self.sent.rows())
+        return Summary.of(replace(each, batch=each.batch.select(["event_time", "amount"])) for each in kept).buckets
 
 
 def check(job: str, output: Output, case: VerifyInput, show: Show = lambda rows: None) -> JobCheck:
@@ -122,7 +119,7 @@ def _check_rows(result: JobCheck, output: Output, expected: PassedOn, case: Veri
             result.notes.append(_unavailable(case))
             return False
         sent = SentRecords(sent.stream, sent.records, keep)
-        totals_sent = _summary(sent).all
+        totals_sent = Summary.of(sent.rows()).all
     wanted = summary.distinct if expected.once else totals_sent
     found = rows.read(output, columns, show)
     result.rows = found.rows
@@ -150,13 +147,6 @@ def _gathered(output: Output, seconds: int) -> Callable[[Rows], Rows]:
     last = max((int(whole_numbers(each.column(0)).max()) for each in output.batches(["event_time"])), default=0)
     until = last - last % micros + micros
     return lambda rows: rows.where(whole_numbers(rows.batch.column("event_time")) < until)
-
-
-def _summary(sent: SentRecords) -> Summary:
-    summary = Summary()
-    for each in sent.rows():
-        summary.add(each.batch, each.first, each.delays, each.conflicting)
-    return summary
 
 
 def _unavailable(case: VerifyInput) -> str:

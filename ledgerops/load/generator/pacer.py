@@ -212,7 +212,7 @@ class Pacer:
 
     def _sum_up(self) -> None:
         rows = self._unsummed.popleft()
-        self.sent.summary.add(rows.batch, rows.first, rows.delays, rows.conflicting)
+        self.sent.summary.add(rows)
 
     def _update_counts(self, now: float) -> None:
         sent, self._counted_at = self.sent, now

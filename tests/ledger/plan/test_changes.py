@@ -247,9 +247,7 @@ def test_poison_comes_in_its_window_only():
 
 
 def test_the_manifests_count_what_is_there():
-    summary = Summary()
-    for _, rows in chunks(STREAM, None):
-        summary.add(rows.batch, rows.first, rows.delays, rows.conflicting)
+    summary = Summary.of(rows for _, rows in chunks(STREAM, None))
     late, future = (np.count_nonzero(by(ROWS.delays[ROWS.first], 0)) for by in (np.greater, np.less))
 
     assert (summary.all.rows, summary.distinct.rows) == (TOTAL, ROWS.first.sum())

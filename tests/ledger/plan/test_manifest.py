@@ -15,7 +15,7 @@ from ledgerops.ledger.plan.digest import hash_values, row_hashes
 from ledgerops.ledger.plan.manifest import Manifest, read_manifest, replay_manifest
 from ledgerops.ledger.plan.plan import parse_plan
 from ledgerops.ledger.plan.record_stream import PlanStream, ReplayStream, chunks
-from ledgerops.ledger.plan.summary import BUCKET_SECONDS, Summary, cents, money
+from ledgerops.ledger.plan.summary import BUCKET_SECONDS, Summary, Tally, cents, money
 from ledgerops.ledger.sources.replay import COLUMNS
 from tests.refusals import refusal_of
 from tests.tables import cases
@@ -35,10 +35,7 @@ COUNT = 20_000
 
 
 def summed(stream=STREAM, count=COUNT):
-    summary = Summary()
-    for _, rows in chunks(stream, count):
-        summary.add(rows.batch, rows.first, rows.delays)
-    return summary
+    return Summary.of(rows for _, rows in chunks(stream, count))
 
 
 def written(tmp_path, **changes):
@@ -79,14 +76,13 @@ def test_the_summary_counts_what_the_generator_counts():
 @settings(max_examples=15, deadline=None)
 def test_a_summary_does_not_depend_on_batches_or_order(cuts, seed):
     rows = STREAM.rows(0, 3_000)
-    whole, parts = Summary(), Summary()
-    whole.add(rows.batch, rows.first, rows.delays)
     order = np.random.default_rng(seed).permutation(3_000)
-    for low, high in pairwise([0, *sorted(cuts), 3_000]):
-        mine = order[low:high]
-        parts.add(rows.batch.take(pa.array(mine)), rows.first[mine], rows.delays[mine])
+    mixed = {name: array[order] for name, array in vars(rows).items() if name != "batch"}
+    mixed = replace(rows, batch=rows.batch.take(pa.array(order)), **mixed)
+    place = np.arange(3_000)
+    parts = [mixed.where((low <= place) & (place < high)) for low, high in pairwise([0, *sorted(cuts), 3_000])]
 
-    assert parts == whole
+    assert Summary.of(parts) == Summary.of([rows])
 
 
 def test_buckets_hold_all_rows_by_the_two_hours_in_which_they_happened():
@@ -105,9 +101,9 @@ def test_buckets_hold_all_rows_by_the_two_hours_in_which_they_happened():
 def digests(ids=("T1", "T2"), customers=("C1", None), amounts=("5.00", "7.00"), balances=("7", "5")):
     exact = [[None if each is None else Decimal(each) for each in column] for column in (amounts, balances)]
     arrays = [pa.array(ids), pa.array(customers), *(pa.array(column, pa.decimal128(18, 2)) for column in exact)]
-    summary = Summary()
-    summary.add(pa.record_batch(arrays, ["transaction_id", "customer_id", "amount", "balance"]))
-    return summary.all.digests
+    rows, tally = pa.record_batch(arrays, ["transaction_id", "customer_id", "amount", "balance"]), Tally()
+    tally.add(rows, row_hashes(rows), None)
+    return tally.digests
 
 
 @cases(

@@ -25,9 +25,7 @@ COUNT = 12_000  # records, in some three days
 
 def manifest_of(count=COUNT, text=PLAN, **changes):
     plan = parse_plan(text)
-    stream, summary = PlanStream(plan, 0.0), Summary()
-    for _, rows in chunks(stream, count):
-        summary.add(rows.batch, rows.first, rows.delays, rows.conflicting)
+    summary = Summary.of(rows for _, rows in chunks(PlanStream(plan, 0.0), count))
     facts = {"source": "plan", "plan": "mine", "digest": plan.digest, "table": "transactions", "topic": "transactions"}
     facts |= {"records": count, "summary": summary, "seed": 3, "origin": 0.0, "text": text}
     return Manifest(**{**facts, **changes})
