@@ -120,6 +120,7 @@ class RecordedRuns:
     ) -> Path:
         import ledgerops
         from ledgerops.ledger.jobs import find_job
+        from ledgerops.ledger.plan.plan import parse_plan
         from ledgerops.ledger.run.start import start
         from ledgerops.ledger.sinks import ParquetSink
         from ledgerops.ledger.sources.tables import open_source
@@ -127,10 +128,8 @@ class RecordedRuns:
         self.count += 1
         folder = self.folder / f"{job}-{self.count}"
         folder.mkdir(parents=True)
-        written = folder / "plan.yaml"
-        written.write_text(plan)
         frame = open_source(
-            self.spark, "transactions", plan=written, origin=origin, work_dir=folder,
+            self.spark, "transactions", plan=parse_plan(plan), origin=origin, work_dir=folder,
             max_rows_per_trigger=cap, limit=limit,
         )  # fmt: skip
         watch = ledgerops.attach(self.spark, port=0, recording=str(folder / "recording"), tasks_interval=1.0)

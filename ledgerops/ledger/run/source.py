@@ -23,7 +23,6 @@ from ledgerops.ledger.sources.landing import tables_in
 from ledgerops.ledger.sources.tables import Table, open_source, prepare
 
 SourceKind = Literal["embedded", "replay", "kafka", "files"]
-PLAN = "default"
 ROWS = frozenset(TABLES) - {REJECTS_TABLE}
 KEYS = {"transactions": "customer_id", "debits": "customer_id", "credits": "customer_id", "ad_events": "ad_id"}
 
@@ -93,7 +92,7 @@ def choose_source(
     if kind == "embedded":
         if rate is not None:
             raise UserError("--rate is for a replay; the embedded source takes --rate-scale")
-        name = plan or PLAN
+        name = plan or "default"
         loaded = load_plan(name, scale)
         return RunSource(kind, name, loaded.digest, plan=loaded)
     if kind == "replay":
@@ -148,7 +147,7 @@ def read_source_heads(source: RunSource, names: Collection[str], work_dir: Path)
     return {
         (table, str(partition)): count
         for table in read
-        for partition, count in enumerate(prepare(table, "replay", PLAN, source.data, work_dir).counts)
+        for partition, count in enumerate(prepare(table, None, source.data, work_dir).counts)
     }
 
 
@@ -185,9 +184,8 @@ def _open(
     return open_source(
         spark,
         cast("Table", name),
-        kind="replay" if source.kind == "replay" else "embedded",
-        plan=source.plan or PLAN,
-        data_dir=source.data,
+        plan=source.plan,
+        data=source.data,
         work_dir=work_dir,
         origin=note.origin,
         rate=None if name == "customers" else source.rate,

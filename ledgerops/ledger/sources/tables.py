@@ -7,12 +7,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ledgerops.errors import UserError
 from ledgerops.ledger.plan.generate import customer_ids
-from ledgerops.ledger.plan.plan import LoadPlan, load_plan
+from ledgerops.ledger.plan.plan import LoadPlan
 from ledgerops.ledger.sources import customers, replay
 from ledgerops.ledger.sources.arrow_file import Prepared
 from ledgerops.ledger.sources.spark_source import register
 
-StreamKind = Literal["embedded", "replay"]
 Table = Literal["transactions", "customers", "ad_events"]
 
 REPLAY_RATE = 500.0  # rows a second: the 49,102 real transactions in 98 s
@@ -23,31 +22,31 @@ def open_source(
     spark: SparkSession,
     table: Table = "transactions",
     *,
-    kind: StreamKind = "embedded",
-    plan: str | Path | LoadPlan = "default",
-    data_dir: str | Path | None = None,
+    plan: LoadPlan | None = None,
+    data: Path | None = None,
     work_dir: Path | None = None,
     origin: float,
     rate: float | None = None,
     max_rows_per_trigger: int | None = None,
     limit: int | None = None,
 ) -> DataFrame:
-    """A streaming DataFrame of schemas.TABLES[table]. Ad events are made of the transactions, one of each.
+    """A streaming DataFrame of schemas.TABLES[table]: of a plan, or a replay of the files in the folder `data`.
 
+    Ad events are made of the transactions, one of each.
     `origin` (seconds since the epoch) is when the clock of plan or replay stood at zero: keep it with the checkpoint
     and give the same one at a restart. `rate` (rows a second, 0 = all at once): of a replay (default 500), or of
     arriving customers (default: all within a minute). `limit`: rows in all. `work_dir`: where files and customers are
-    prepared; refused rows of a CSV are in its rejects.jsonl. Raises UserError for a bad plan or a missing file, before
-    any query starts.
+    prepared; refused rows of a CSV are in its rejects.jsonl. Raises UserError for a missing file, before any query
+    starts.
     """
     options = {"origin": repr(float(origin)), "table": table}
     for name, value in (("maxRowsPerTrigger", max_rows_per_trigger), ("limit", limit)):
         if value is not None:
             options[name] = str(value)
-    if kind == "embedded" and table != "customers":
-        options["plan"] = (plan if isinstance(plan, LoadPlan) else load_plan(plan)).text
+    if plan is not None and table != "customers":
+        options["plan"] = plan.text
     else:
-        prepared = prepare(table, kind, plan, data_dir, work_dir)
+        prepared = prepare(table, plan, data, work_dir)
         if rate is None:
             rate = prepared.rows / ARRIVAL_SECONDS if table == "customers" else REPLAY_RATE
         options |= {"path": str(prepared.path.resolve()), "rate": repr(float(rate))}
@@ -55,17 +54,17 @@ def open_source(
     return spark.readStream.format("ledger").options(**options).load()
 
 
-def prepare(
-    table: Table, kind: StreamKind, plan: str | Path | LoadPlan, data_dir: str | Path | None, work_dir: Path | None
-) -> Prepared:
-    """The file in `work_dir` from which customers, or a replay, are read. Raises UserError for a missing file."""
+def prepare(table: Table, plan: LoadPlan | None, data: Path | None, work_dir: Path | None) -> Prepared:
+    """The file in `work_dir` from which a plan's customers, or a replay of `data`, are read.
+
+    Raises UserError for a missing file.
+    """
     if work_dir is None:
         raise UserError(f"no folder to prepare the {table} in: give work_dir")
-    if kind == "embedded":
-        read = plan if isinstance(plan, LoadPlan) else load_plan(plan)
-        return customers.prepare_generated(customer_ids(read.all_keys), work_dir, read.seed)
-    if data_dir is None:
+    if plan is not None:
+        return customers.prepare_generated(customer_ids(plan.all_keys), work_dir, plan.seed)
+    if data is None:
         raise UserError("nothing to replay: set LEDGEROPS_DATA to the folder that holds transactions.csv")
     if table == "customers":
-        return customers.prepare_customers(Path(data_dir) / "customers.csv", work_dir)
-    return replay.prepare(Path(data_dir) / "transactions.csv", work_dir)
+        return customers.prepare_customers(data / "customers.csv", work_dir)
+    return replay.prepare(data / "transactions.csv", work_dir)

@@ -36,27 +36,27 @@ def test_a_replay_ends_where_its_files_do_also_that_of_ad_events(bank, tmp_path)
 
 def test_embedded_customers_are_those_of_the_plan(tmp_path):
     plan = load_plan("default")
-    assert tables.prepare("customers", "embedded", plan, None, tmp_path).rows == plan.keys.customers
+    assert tables.prepare("customers", plan, None, tmp_path).rows == plan.keys.customers
 
 
 def test_rejects_of_both_files_are_counted_once_however_often_they_are_read(bank, tmp_path):
     work = tmp_path / "work"
     assert len(rejected(work)) == 0
     for _ in range(2):
-        tables.prepare("transactions", "replay", "default", bank, work)
-        tables.prepare("customers", "replay", "default", bank, work)
+        tables.prepare("transactions", None, bank, work)
+        tables.prepare("customers", None, bank, work)
     assert len(rejected(work)) == 2
 
 
 def test_a_replay_without_a_folder_is_one_line(tmp_path):
     with pytest.raises(UserError, match="nothing to replay: set LEDGEROPS_DATA"):
-        tables.prepare("transactions", "replay", "default", None, tmp_path)
+        tables.prepare("transactions", None, None, tmp_path)
 
 
 @pytest.fixture
 def replay(spark, bank, tmp_path):
     """Opens a table of the bank's data as a stream."""
-    given = {"kind": "replay", "data_dir": bank, "work_dir": tmp_path / "work", "origin": 0.0}
+    given = {"data": bank, "work_dir": tmp_path / "work", "origin": 0.0}
     return lambda table, **options: tables.open_source(spark, table, **{**given, **options})
 
 
@@ -75,7 +75,7 @@ def test_a_replay_streams_every_table(replay):
 
 @pytest.mark.spark
 def test_the_embedded_source_streams_ad_events_of_its_transactions(spark):
-    events = tables.open_source(spark, "ad_events", origin=time.time() - 600, limit=500)
+    events = tables.open_source(spark, "ad_events", plan=load_plan("default"), origin=time.time() - 600, limit=500)
     assert events.schema == StructType.fromDDL(AD_EVENTS)
     assert set(ids(events, "event_type", "embedded_ads")) == {"view", "click", "purchase"}
 
