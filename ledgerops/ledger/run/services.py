@@ -10,10 +10,12 @@ from ledgerops.common.http_access import is_loopback
 from ledgerops.errors import UserError, os_reason
 from ledgerops.ledger.jobs.account_lookup import TABLE
 from ledgerops.ledger.jobs.databases import check_table, sqlite_path
+from ledgerops.ledger.plan.generate import account_ids
 from ledgerops.ledger.run.cluster import is_remote
 from ledgerops.ledger.run.source import RunSource
-from ledgerops.ledger.sources.accounts import accounts_of_csv, accounts_of_plan, url_of
+from ledgerops.ledger.sources.accounts import url_of, write_accounts
 from ledgerops.ledger.sources.csv_file import DATA, data_folder
+from ledgerops.ledger.sources.customers import generate_accounts, read_accounts
 from ledgerops.servers.risk import RiskService
 
 CONNECT_SECONDS = 5.0
@@ -58,10 +60,15 @@ def _given_accounts(url: str) -> str:
 def _local_accounts(work_dir: Path, source: RunSource) -> str:
     data = source.data or (data_folder() if source.plan is None else None)
     if data is not None:
-        return url_of(accounts_of_csv(data, work_dir))
-    if source.plan is not None:
-        return url_of(accounts_of_plan(source.plan, work_dir))
-    raise UserError(f"no accounts to look up: give --accounts-url, or set {DATA} to the folder that holds accounts.csv")
+        accounts = read_accounts(data, work_dir)
+    elif source.plan is not None:
+        accounts = generate_accounts(account_ids(source.plan.all_keys), source.plan.seed)
+    else:
+        raise UserError(
+            f"no accounts to look up: give --accounts-url, or set {DATA} to the folder that holds accounts.csv"
+        )
+    write_accounts(accounts, file := work_dir / "accounts.sqlite")
+    return url_of(file)
 
 
 def _check_risk(url: str) -> None:

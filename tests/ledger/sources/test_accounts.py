@@ -1,12 +1,9 @@
-import json
 import sqlite3
 from contextlib import closing
 
-from ledgerops.ledger.plan.plan import parse_plan
-from ledgerops.ledger.sources.accounts import accounts_of_csv, accounts_of_plan, url_of
-from ledgerops.ledger.sources.customers import account_record
-
-HEADER = "account_id,district_id,frequency,parseddate,year,month,day,date"
+from ledgerops.ledger.sources.accounts import url_of, write_accounts
+from ledgerops.ledger.sources.customers import account_record, generate_accounts, read_accounts
+from tests.ledger.sources.reference import write_reference
 
 
 def rows(path):
@@ -14,33 +11,23 @@ def rows(path):
         return database.execute("SELECT * FROM accounts ORDER BY account_id").fetchall()
 
 
-def csv(folder, *lines):
-    (folder / "accounts.csv").write_text("\n".join([HEADER, *lines, ""]))
+def record(name, seed=0):
+    made = account_record(name, seed)
+    return made["account_id"], int(made["district_id"]), made["frequency"], made["date"]
 
 
-def test_the_good_rows_of_the_csv_are_in_the_table_and_the_others_in_the_rejects(tmp_path):
-    csv(tmp_path, "A2,55,Weekly,2013-01-01,2013,1,1,2013-01-05", "A1,x,,,,,,2013-01-01", "A3,7,,,,,,2012-02-29")
+def test_the_accounts_of_the_file_are_in_the_table_and_nothing_else_is_left(tmp_path):
+    write_reference(tmp_path, [], ["A2", "A1"])
+    write_accounts(read_accounts(tmp_path, tmp_path), tmp_path / "work" / "accounts.sqlite")
 
-    path = accounts_of_csv(tmp_path, tmp_path / "work")
-
-    assert rows(path) == [("A2", 55, "Weekly", "2013-01-05"), ("A3", 7, None, "2012-02-29")]
-    [reject] = (tmp_path / "work" / "rejects.jsonl").read_text().splitlines()
-    assert json.loads(reject)["reason"] == "district_id 'x' is not a whole number"
-    assert [file.name for file in (tmp_path / "work").glob("accounts*")] == [path.name]
+    assert rows(tmp_path / "work" / "accounts.sqlite") == [record("A1"), record("A2")]
+    assert [file.name for file in (tmp_path / "work").iterdir()] == ["accounts.sqlite"]
 
 
 def test_a_file_of_an_earlier_run_is_replaced(tmp_path):
-    for district in (1, 2):
-        csv(tmp_path, f"A1,{district},,,,,,2013-01-01")
-        assert rows(accounts_of_csv(tmp_path, tmp_path / "work")) == [("A1", district, None, "2013-01-01")]
-
-
-def test_invented_accounts_are_those_of_the_reference_data(tmp_path):
-    plan = parse_plan("seed: 7\nphases: [{shape: constant, rate: 1}]\nkeys: {customers: 2, accounts: 2}\n")
-    path = accounts_of_plan(plan, tmp_path)
-
-    records = [account_record(name, 7) for name in ("A00000001", "A00000002")]
-    assert rows(path) == [(r["account_id"], int(r["district_id"]), r["frequency"], r["date"]) for r in records]
+    for seed in (1, 2):
+        write_accounts(generate_accounts(["A1"], seed), tmp_path / "accounts.sqlite")
+        assert rows(tmp_path / "accounts.sqlite") == [record("A1", seed)]
 
 
 def test_the_url_is_absolute_and_quoted(tmp_path):
