@@ -31,6 +31,7 @@ from ledgerops.ledger.jobs import (
     versioned_customers,
 )
 from ledgerops.ledger.jobs.job import GROUPS, Job
+from ledgerops.ledger.plan.schemas import REJECTS_TABLE
 
 JOBS: tuple[Job, ...] = (
     large_credits.JOB, customer_activity.JOB, dedup_transactions.JOB, split_transactions.JOB, dead_letters.JOB,
@@ -53,16 +54,16 @@ def choose_jobs(names: Iterable[str], offered: Collection[str] | None = None) ->
     With `offered`, the tables that the source has, jobs that read another are left out of groups and of the default,
     and refused when they are named. The default of a source with rejects includes the job that keeps them.
     """
-    asked = list(names)
     chosen: dict[str, Job] = {}
-    for name in asked:
+    for name in names:
         group = [job for job in JOBS if name in (job.group, ALL)]
         for job in group or [_offered(find_job(name), offered)]:
             chosen[job.name] = job
-    if not asked:
-        rejects = offered is not None and "rejects" in offered
-        chosen = {job.name: job for job in (*DEFAULT_JOBS, *((dead_letters.JOB,) if rejects else ()))}
-    fitting = tuple(job for job in chosen.values() if not missing_inputs(job, offered))
+    if not chosen:
+        chosen = {job.name: job for job in DEFAULT_JOBS}
+        if offered is not None and REJECTS_TABLE in offered:
+            chosen[dead_letters.JOB.name] = dead_letters.JOB
+    fitting = tuple(job for job in chosen.values() if not _missing_inputs(job, offered))
     if not fitting:
         raise UserError(f"none of the jobs can run: the source provides {_listed(offered or ())}")
     return fitting
@@ -70,18 +71,15 @@ def choose_jobs(names: Iterable[str], offered: Collection[str] | None = None) ->
 
 def left_out(names: Iterable[str], offered: Collection[str]) -> tuple[Job, ...]:
     """The jobs that `choose_jobs` leaves out because of what the source does not offer."""
-    asked = list(names)
-    wanted = [job for job in JOBS if job.group in asked or ALL in asked] if asked else list(DEFAULT_JOBS)
-    return tuple(job for job in wanted if missing_inputs(job, offered))
+    return tuple(job for job in choose_jobs(names) if _missing_inputs(job, offered))
 
 
-def missing_inputs(job: Job, offered: Collection[str] | None) -> list[str]:
-    """The tables that the job reads and the source does not offer."""
+def _missing_inputs(job: Job, offered: Collection[str] | None) -> list[str]:
     return [] if offered is None else [name for name in job.inputs if name not in offered]
 
 
 def _offered(job: Job, offered: Collection[str] | None) -> Job:
-    missing = missing_inputs(job, offered)
+    missing = _missing_inputs(job, offered)
     if missing:
         raise UserError(
             f"{job.name} reads {_listed(missing)}, which the source does not provide; it has {_listed(offered or ())}"

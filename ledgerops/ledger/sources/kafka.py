@@ -21,9 +21,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ledgerops.common.kafka import KafkaClient, reach
+from ledgerops.common.kafka import KafkaClient, plain, reach
 from ledgerops.errors import UserError
 from ledgerops.ledger.plan.schemas import REJECTS_TABLE
 
@@ -102,14 +102,16 @@ def describe_cluster(client: KafkaClient, topics: Collection[str], seconds: floa
         cluster = admin.list_topics(timeout=seconds).cluster_id
         asked = admin.describe_topics(TopicCollection(sorted(topics)), request_timeout=seconds) if topics else {}
     except KafkaException as error:
-        raise UserError(f"cannot describe the topics of {client.servers}: {_reason(error)}") from None
+        raise UserError(f"cannot describe the topics of {client.servers}: {plain(error.args[0].str())}") from None
     ids, partitions, unknown = {}, {}, []
     for name, future in asked.items():
         try:
             found = future.result()
         except KafkaException as error:
             if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
-                raise UserError(f"cannot describe topic {name} of {client.servers}: {_reason(error)}") from None
+                raise UserError(
+                    f"cannot describe topic {name} of {client.servers}: {plain(error.args[0].str())}"
+                ) from None
             unknown.append(name)
         else:
             ids[name], partitions[name] = str(found.topic_id), len(found.partitions)
@@ -151,7 +153,3 @@ def _records(spark: SparkSession, topics: Topics, table: str, max_rows_per_trigg
     if max_rows_per_trigger is not None:
         options["maxOffsetsPerTrigger"] = str(max_rows_per_trigger)
     return spark.readStream.format("kafka").options(**options).load().drop("timestampType")
-
-
-def _reason(error: Any) -> str:
-    return str(error.args[0].str()).lower()

@@ -10,7 +10,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import ConfigResource, NewTopic
 
 from ledgerops.common.format import counted
-from ledgerops.common.kafka import KafkaClient, reach
+from ledgerops.common.kafka import KafkaClient, plain, reach
 from ledgerops.errors import UserError
 
 ANSWER_SECONDS = 15.0  # for one answer of a broker that was reached
@@ -83,7 +83,7 @@ def _made(name: str, done: Any, client: KafkaClient) -> None:
     except KafkaException as error:
         # somebody else was quicker; whether it is as it must be is looked at afterwards
         if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
-            raise UserError(f"cannot create topic {name} at {client.servers}: {error_text(error)}") from None
+            raise UserError(f"cannot create topic {name} at {client.servers}: {plain(error.args[0].str())}") from None
 
 
 def _wait_until_listed(admin: Any, client: KafkaClient, wanted: Mapping[str, Topic]) -> None:
@@ -101,7 +101,7 @@ def _missing(admin: Any, client: KafkaClient, wanted: Mapping[str, Topic]) -> tu
         present = [name for name in wanted if name in listed and listed[name].error is None]
         policies = _policies(admin, present)
     except KafkaException as error:
-        raise UserError(f"cannot describe the topics of {client.servers}: {error_text(error)}") from None
+        raise UserError(f"cannot describe the topics of {client.servers}: {plain(error.args[0].str())}") from None
     for name in present:
         _check(name, wanted[name], len(listed[name].partitions), policies[name])
     return tuple(name for name in wanted if name not in present)
@@ -131,9 +131,3 @@ def _check(name: str, topic: Topic, partitions: int, policy: set[str]) -> None:
             f"set it (kafka-configs --alter --topic {name} --add-config cleanup.policy={expected}), "
             "or use another --prefix"
         )
-
-
-def error_text(error: Any) -> str:
-    """What a KafkaException says, to go on within a sentence."""
-    text = str(error.args[0].str())
-    return text[:1].lower() + text[1:]
