@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     from ledgerops.ledger.verify.check import VerifyInput
     from ledgerops.ledger.verify.expectations import LATENESS_SECONDS
     from ledgerops.ledger.verify.locate import find_manifest
-    from ledgerops.ledger.verify.report import lines
+    from ledgerops.ledger.verify.result import lines
 
     data = args.data or data_folder()
     places = _places(args)

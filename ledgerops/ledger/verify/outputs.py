@@ -146,9 +146,9 @@ class PostgresOutput:
         self.rows, self.columns = 0, []
         for table in tables:
             with _reading(url, table) as connection:
-                cursor = connection.execute(_select(table, "*", "LIMIT 0"))
+                cursor = connection.execute(_select(sql.SQL("*"), table) + sql.SQL(" LIMIT 0"))
                 self.columns = [column.name for column in cursor.description or ()]
-                self.rows += connection.execute(_select(table, "count(*)")).fetchone()[0]
+                self.rows += connection.execute(_select(sql.SQL("count(*)"), table)).fetchone()[0]
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The columns of `columns` that the tables have, in that order, in batches of at most BATCH_ROWS rows."""
@@ -156,7 +156,7 @@ class PostgresOutput:
         names = sql.SQL(", ").join(map(sql.Identifier, wanted))
         for table in self._tables:
             with _reading(self._url, table) as connection, connection.cursor(name="ledgerops_verify") as cursor:
-                cursor.execute(sql.SQL("SELECT {} FROM {}").format(names, sql.Identifier(table)))
+                cursor.execute(_select(names, table))
                 while rows := cursor.fetchmany(BATCH_ROWS):
                     arrays = [pa.array(values) for values in zip(*rows, strict=True)]
                     yield pa.RecordBatch.from_arrays(arrays, names=wanted)
@@ -184,5 +184,5 @@ def _reading(url: str, table: str) -> Iterator[Any]:
         raise UserError(f"cannot read table {table} of --postgres: {error_line(error)}") from None
 
 
-def _select(table: str, what: str, end: str = "") -> Any:
-    return sql.SQL("SELECT {} FROM {} {}").format(sql.SQL(what), sql.Identifier(table), sql.SQL(end))
+def _select(what: sql.Composable, table: str) -> sql.Composed:
+    return sql.SQL("SELECT {} FROM {}").format(what, sql.Identifier(table))

@@ -1,11 +1,15 @@
 """What a check found, for the table and for JSON."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from ledgerops.common.format import UNKNOWN
+from ledgerops.ledger.plan.summary import money
+
 Verdict = Literal["holds", "broken", "not checked", "nothing to verify"]
 MAX_EXAMPLES = 5
+HEADINGS = ("job", "rows", "lost", "repeated", "changed", "money", "verdict")
 
 
 @dataclass
@@ -40,3 +44,41 @@ def judge(result: JobCheck, lenient: bool) -> JobCheck:
     fine: Verdict = "nothing to verify" if result.rows == 0 else "holds"
     result.verdict = "broken" if result.lost or repeated or result.changed else fine
     return result
+
+
+def apart(name: str, cents: int) -> str:
+    """By how much a sum of money is more or less than it should be: amount -12.30; empty where it is right."""
+    return f"{name} {'+' if cents > 0 else ''}{money(cents)}" if cents else ""
+
+
+def lines(results: Iterable[JobCheck]) -> Iterator[str]:
+    """One line for each job, with its notes and examples below."""
+    results = list(results)
+    table = [HEADINGS, *(_cells(result) for result in results)]
+    widths = [max(len(row[column]) for row in table) for column in range(len(HEADINGS))]
+    yield _row(HEADINGS, widths)
+    for result, cells in zip(results, table[1:], strict=True):
+        yield _row(cells, widths)
+        for note in result.notes:
+            yield f"    {note}"
+        for what, examples in result.examples.items():
+            yield f"    {what}: {', '.join(examples)}"
+
+
+def _cells(result: JobCheck) -> tuple[str, ...]:
+    counts = (result.rows, result.lost, result.repeated, result.changed)
+    return (
+        result.job,
+        *(UNKNOWN if count is None else f"{count:,}" for count in counts),
+        result.money or UNKNOWN,
+        result.verdict,
+    )
+
+
+def _row(cells: tuple[str, ...], widths: list[int]) -> str:
+    # names to the left, counts to the right
+    padded = [
+        cell.rjust(width) if 0 < column < 5 else cell.ljust(width)
+        for column, (cell, width) in enumerate(zip(cells, widths, strict=True))
+    ]
+    return "  ".join(padded).rstrip()

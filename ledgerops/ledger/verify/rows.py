@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from ledgerops.ledger.plan.digest import ID, row_hashes
 from ledgerops.ledger.plan.record_stream import Rows, Stream, chunks
-from ledgerops.ledger.plan.summary import Tally, money
+from ledgerops.ledger.plan.summary import Tally
 from ledgerops.ledger.verify.outputs import Output
-from ledgerops.ledger.verify.result import MAX_EXAMPLES, JobCheck
+from ledgerops.ledger.verify.result import MAX_EXAMPLES, JobCheck, apart
 
 Hashes = NDArray[np.uint64]
 PASS_ROWS = 8_000_000  # of both sides together: some 250 MB
@@ -41,16 +41,15 @@ def agrees(found: Tally, wanted: Tally, columns: Sequence[str]) -> bool:
 
 def money_of(found: Tally, wanted: Tally, columns: Sequence[str]) -> str | None:
     """Whether the sums of money are equal, else by how much the output's are more or less."""
-    apart = []
+    sums = {}
     if "amount" in columns and "type" in columns:
         for kind in sorted({*found.amounts, *wanted.amounts}):
-            apart.append((kind, found.amounts.get(kind, 0) - wanted.amounts.get(kind, 0)))
+            sums[kind] = found.amounts.get(kind, 0) - wanted.amounts.get(kind, 0)
     if "balance" in columns:
-        apart.append(("balance", found.balances - wanted.balances))
-    if not apart:
+        sums["balance"] = found.balances - wanted.balances
+    if not sums:
         return None
-    sums = [f"{kind} {'+' if cents > 0 else ''}{money(cents)}" for kind, cents in apart if cents]
-    return ", ".join(sums) or "equal"
+    return ", ".join(filter(None, map(apart, sums, sums.values()))) or "equal"
 
 
 @dataclass(frozen=True)

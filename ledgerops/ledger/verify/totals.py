@@ -10,10 +10,9 @@ import pyarrow.compute as pc
 from ledgerops.ledger.jobs.customer_activity import MIN_TRANSACTIONS
 from ledgerops.ledger.plan.digest import whole_numbers
 from ledgerops.ledger.plan.manifest import Manifest
-from ledgerops.ledger.plan.summary import money
 from ledgerops.ledger.verify import keys
 from ledgerops.ledger.verify.outputs import Output
-from ledgerops.ledger.verify.result import MAX_EXAMPLES, JobCheck
+from ledgerops.ledger.verify.result import MAX_EXAMPLES, JobCheck, apart
 from ledgerops.ledger.verify.rows import SentRecords
 
 Figures = tuple[int, ...]  # counts, and sums in hundredths
@@ -26,8 +25,7 @@ def check(result: JobCheck, output: Output, kind: str, sent: SentRecords) -> Non
     lost = sorted(customer for customer in wanted if customer not in found)
     changed = sorted(customer for customer in found if found[customer] != wanted.get(customer))
     result.lost, result.changed, result.repeated = len(lost), len(changed), 0
-    apart = sum(map(_cents, found.values())) - sum(map(_cents, wanted.values()))
-    result.money = "equal" if not apart else f"amount {'+' if apart > 0 else ''}{money(apart)}"
+    result.money = apart("amount", _cents(found) - _cents(wanted)) or "equal"
     result.examples["lost"] = lost[:MAX_EXAMPLES]
     texts = [f"{each}: {found[each]} for {wanted.get(each, 'nothing')}" for each in changed[:MAX_EXAMPLES]]
     result.examples["changed"] = texts
@@ -101,5 +99,5 @@ def _found(kind: str, output: Output) -> Mapping[str, Figures]:
     return found
 
 
-def _cents(figures: Figures) -> int:
-    return sum(figures[1::2])
+def _cents(totals: Mapping[str, Figures]) -> int:
+    return sum(sum(figures[1::2]) for figures in totals.values())

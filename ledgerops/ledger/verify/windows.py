@@ -14,7 +14,7 @@ from ledgerops.ledger.plan.summary import BUCKET_SECONDS, Bucket, Summary, money
 from ledgerops.ledger.verify import keys
 from ledgerops.ledger.verify.expectations import DAY, Windowed
 from ledgerops.ledger.verify.outputs import Output
-from ledgerops.ledger.verify.result import MAX_EXAMPLES, JobCheck
+from ledgerops.ledger.verify.result import MAX_EXAMPLES, JobCheck, apart
 
 KEY = ("window_start", "window_end", "customer_id")
 COLUMNS = ("window_start", "window_end", "transactions", "amount")
@@ -46,7 +46,7 @@ def check(
         else:
             result.changed += max(1, count - should)
             changed.append(example)
-    result.money = "equal" if not cents_apart else f"amount {'+' if cents_apart > 0 else ''}{money(cents_apart)}"
+    result.money = apart("amount", cents_apart) or "equal"
     result.examples |= {"lost": lost[:MAX_EXAMPLES], "changed": changed[:MAX_EXAMPLES]}
     result.notes.append(f"{len(found):,} windows were written; open windows are not included")
     if in_time is not None and cents_apart:
