@@ -82,32 +82,32 @@ class Options:
 
 
 @lru_cache(maxsize=16)
-def plan_rows(plan: str, origin: float) -> Generator:
+def rows_of(options: Options) -> Generator | FileRows:
     """Kept for the life of a Python worker: a plan is parsed and its tables are made once, not once a batch."""
-    return Generator(parse_plan(plan), origin)
-
-
-@lru_cache(maxsize=8)
-def file_rows(path: str, rate: float) -> FileRows:
-    """Kept for the life of a Python worker, too."""
-    return FileRows(Path(path), rate)
+    if options.path is not None:
+        return FileRows(Path(options.path), options.rate)
+    return Generator(parse_plan(options.plan), options.origin)
 
 
 class LedgerSource(DataSource):  # type: ignore[misc]
     """Spark's format `ledger`, for bounded reads and streams."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        super().__init__(options)
+        self.given = Options.of(options)
 
     @classmethod
     def name(cls) -> str:
         return "ledger"
 
     def schema(self) -> str:
-        return TABLES[Options.of(self.options).table]
+        return TABLES[self.given.table]
 
     def reader(self, schema: Any) -> LedgerReader:
-        return LedgerReader(Options.of(self.options))
+        return LedgerReader(self.given)
 
     def streamReader(self, schema: Any) -> LedgerStreamReader:
-        return LedgerStreamReader(Options.of(self.options))
+        return LedgerStreamReader(self.given)
 
 
 class _Rows:
@@ -117,11 +117,8 @@ class _Rows:
         self.options = options
 
     @property
-    def rows(self) -> Generator | FileRows:
-        options = self.options
-        if options.path is not None:
-            return file_rows(options.path, options.rate)
-        return plan_rows(options.plan, options.origin)
+    def rows(self) -> Generator | FileRows:  # not an attribute, which would travel to the workers
+        return rows_of(self.options)
 
     @property
     def total(self) -> int | None:
