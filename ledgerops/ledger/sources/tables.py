@@ -5,7 +5,6 @@ from typing import Literal
 
 from pyspark.sql import DataFrame, SparkSession
 
-from ledgerops.errors import UserError
 from ledgerops.ledger.plan.generate import customer_ids
 from ledgerops.ledger.plan.plan import LoadPlan
 from ledgerops.ledger.sources import customers, replay
@@ -59,12 +58,10 @@ def prepare(table: Table, plan: LoadPlan | None, data: Path | None, work_dir: Pa
 
     Raises UserError for a missing file.
     """
-    if work_dir is None:
-        raise UserError(f"no folder to prepare the {table} in: give work_dir")
+    assert work_dir is not None, f"no folder to prepare the {table} in"
     if plan is not None:
         return customers.prepare_generated(customer_ids(plan.all_keys), work_dir, plan.seed)
-    if data is None:
-        raise UserError("nothing to replay: set LEDGEROPS_DATA to the folder that holds transactions.csv")
+    assert data is not None, "neither a plan nor a folder to replay"
     if table == "customers":
         return customers.prepare_customers(data / "customers.csv", work_dir)
     return replay.prepare(data / "transactions.csv", work_dir)

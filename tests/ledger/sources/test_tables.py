@@ -3,12 +3,10 @@ import time
 import pytest
 from pyspark.sql.types import StructType
 
-from ledgerops.errors import UserError
 from ledgerops.ledger.plan.plan import load_plan
 from ledgerops.ledger.plan.schemas import AD_EVENTS
 from ledgerops.ledger.run.source import choose_source, read_source_heads
 from ledgerops.ledger.sources import tables
-from ledgerops.ledger.sources.csv_file import rejected
 from ledgerops.ledger.sources.replay import COLUMNS
 from tests.ledger.sources.reference import write_reference
 from tests.ledger.sources.streams import to_memory
@@ -32,25 +30,6 @@ def test_a_replay_ends_where_its_files_do_also_that_of_ad_events(bank, tmp_path)
     heads = read_source_heads(source, {"ad_events", "customers"}, tmp_path / "work")
     assert sum(heads.pop(("transactions", str(partition))) for partition in range(5)) == 30
     assert heads == {("customers", "0"): 3}
-
-
-def test_embedded_customers_are_those_of_the_plan(tmp_path):
-    plan = load_plan("default")
-    assert tables.prepare("customers", plan, None, tmp_path).rows == plan.keys.customers
-
-
-def test_rejects_of_both_files_are_counted_once_however_often_they_are_read(bank, tmp_path):
-    work = tmp_path / "work"
-    assert len(rejected(work)) == 0
-    for _ in range(2):
-        tables.prepare("transactions", None, bank, work)
-        tables.prepare("customers", None, bank, work)
-    assert len(rejected(work)) == 2
-
-
-def test_a_replay_without_a_folder_is_one_line(tmp_path):
-    with pytest.raises(UserError, match="nothing to replay: set LEDGEROPS_DATA"):
-        tables.prepare("transactions", None, None, tmp_path)
 
 
 @pytest.fixture
