@@ -11,22 +11,6 @@ from tests.tables import cases
 
 pytestmark = pytest.mark.spark
 
-WANTED = "strftime(window_end, '%d %H:%M'), customer_id, transactions"
-
-
-def test_a_step_is_written_when_the_watermark_reaches_its_end_and_so_are_steps_without_transactions(feed):
-    case = feed(JOB)
-    steps = (
-        ([[transaction("t1", "16:00")], [transaction("t2", "18:00")]], [("01 18:00", "C1", 1)]),
-        ([[transaction("clock", "23:59:59.999999", "C2")]], [("01 20:00", "C1", 2), ("01 22:00", "C1", 2)]),
-        ([[transaction("clock", "2024-03-02T04:00", "C2")]], [("02 00:00", "C1", 2), ("02 00:00", "C2", 1)]),
-    )
-    expected = []
-    for batches, new in steps:
-        case.run_each([batches], lateness="0 seconds")
-        expected += new
-        assert case.rows(WANTED) == expected
-
 
 def test_the_day_begins_anew_at_midnight_whatever_the_time_zone_of_the_session(feed, job_session):
     job_session.conf.set("spark.sql.session.timeZone", "America/New_York")

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.spark
 LATENESS = timedelta(minutes=10)
 EVERY = rows_of(disordered())
 MASK = "CASE WHEN length({0}) > 4 THEN repeat('*', length({0}) - 4) || right({0}, 4) ELSE repeat('*', length({0})) END"
-OPERATIONS = (None, "", "Withdrawal in Cash", "  Credit\tCard  Withdrawal ", "P\u0159evod", "in in")
+OPERATIONS = (None, "", "  ", "Withdrawal in Cash", "  Credit\tCard  Withdrawal ", "P\u0159evod", "in in")
 # a job without state -> what DuckDB makes of all rows, late ones and copies too
 ROW_BY_ROW = {
     "landed_transactions": "SELECT * FROM rows ORDER BY ALL",

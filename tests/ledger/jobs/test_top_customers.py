@@ -3,7 +3,7 @@ from decimal import Decimal
 import pytest
 
 from ledgerops.ledger.jobs.top_customers import JOB
-from tests.ledger.jobs.feed import instant, transaction
+from tests.ledger.jobs.feed import transaction
 
 pytestmark = pytest.mark.spark
 
@@ -24,16 +24,4 @@ def test_of_equally_many_the_larger_sum_comes_first_and_then_the_lesser_id(feed)
         (1, "C", 3, Decimal("0.03")),
         (2, "D", 2, Decimal("3.00")),
         (3, "A", 2, Decimal("2.50")),
-    ]
-
-
-def test_weeks_begin_on_thursday_and_take_no_row_once_they_are_closed(feed):
-    case = feed(JOB)
-    early = made("A", "1.00", day="2024-03-06T23:59:59.999999") + made("B", "1.00", day="2024-03-07T00:00")
-    later = [made("late", "5.00", day="2024-03-06T00:00"), made("end", "1.00", day="2024-03-14T00:00")]
-    case.run_each([[early], later], lateness="0 seconds")
-
-    assert case.rows("window_start, rank, customer_id") == [
-        (instant("2024-02-29T00:00"), 1, "A"),
-        (instant("2024-03-07T00:00"), 1, "B"),
     ]

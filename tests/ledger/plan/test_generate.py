@@ -125,9 +125,3 @@ def test_an_account_belongs_to_one_customer_and_every_customer_is_used():
 def test_money_holds_cents_exactly_with_either_sign():
     cents = np.array([0, 1, -1, 99, 123456, -123456, 2**53 + 1, 999_999_999_999_999_999 // 100])
     assert arrow.money(cents).to_pylist() == [Decimal(int(c)).scaleb(-2) for c in cents]
-
-
-@pytest.mark.parametrize("digits", [1, 3, 4, 5, 8, 10])
-def test_identifiers_keep_their_leading_zeros(digits):
-    numbers = np.array([0, 7, 10**digits - 1])
-    assert arrow.strings(arrow.identifiers("T", numbers, digits)).to_pylist() == [f"T{n:0{digits}}" for n in numbers]

@@ -136,11 +136,6 @@ def test_texts_hash_alike_whatever_stands_beside_them():
     assert len(set(together.tolist())) == len(texts) + 1
 
 
-def test_a_row_without_id_cannot_be_hashed():
-    with pytest.raises(KeyError):
-        row_hashes(pa.record_batch({"amount": [1]}))
-
-
 def test_money_is_text_both_ways():
     texts = ["0.00", "12.30", "-0.05", "-1234567.89"]
     assert [money(cents(text)) for text in texts] == texts

@@ -106,25 +106,24 @@ def test_a_folder_that_executors_cannot_write_is_refused_with_the_reason(tmp_pat
     assert "with this driver (no such file or directory)" in refusal_of(checked, tmp_path / "absent")
 
 
-def test_executors_with_another_version_of_python_are_one_line(tmp_path):
-    text = (
+@cases(
+    "text, told",
+    (
+        "another version of Python",
         "Traceback (most recent call last):\n  File worker.py\npyspark.errors.exceptions.base.PySparkRuntimeError: "
-        "[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.4 than that in driver: 3.11.\n\tat org.x\n"
-    )
-    assert refusal_of(checked, tmp_path, error=RuntimeError(text)) == (
-        "executors cannot run Python tasks: [PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.4 than "
-        "that in driver: 3.11; see --executor-python"
-    )
-
-
-def test_executors_without_that_python_are_one_line(tmp_path):
-    text = (
+        "[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.4 than that in driver: 3.11.\n\tat x\n",
+        "[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.4 than that in driver: 3.11",
+    ),
+    (
+        "no such Python",
         "An error occurred while calling collect\n: org.apache.spark.SparkException: Job aborted\n\tat org.x\n"
-        'Caused by: java.io.IOException: Cannot run program "/opt/python": error=2, No such file or directory\n'
-    )
+        'Caused by: java.io.IOException: Cannot run program "/opt/python": error=2, No such file or directory\n',
+        'Cannot run program "/opt/python": error=2, No such file or directory',
+    ),
+)
+def test_executors_without_the_right_python_are_one_line(tmp_path, text, told):
     assert refusal_of(checked, tmp_path, error=RuntimeError(text)) == (
-        'executors cannot run Python tasks: Cannot run program "/opt/python": error=2, No such file or directory; '
-        "see --executor-python"
+        f"executors cannot run Python tasks: {told}; see --executor-python"
     )
 
 

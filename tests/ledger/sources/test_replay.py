@@ -129,13 +129,6 @@ def test_bytes_that_are_not_utf8_spoil_only_their_row(tmp_path):
     assert rejected(tmp_path / "work")[0]["reason"] == "not UTF-8"
 
 
-def test_a_missing_file_is_one_line(tmp_path):
-    assert refusal_of(replay.prepare, tmp_path / "no.csv", tmp_path) == (
-        f"cannot read {tmp_path / 'no.csv'}: no such file or directory; "
-        "LEDGEROPS_DATA must name the folder that holds no.csv"
-    )
-
-
 @cases(
     "header, message",
     ("empty file", "", f"no column {', '.join(replay.COLUMNS)}; expected {HEADER}"),

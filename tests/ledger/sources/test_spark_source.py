@@ -33,10 +33,6 @@ def reader(**options):
     return LedgerStreamReader(Options.of({"plan": TEXT, **{name: str(value) for name, value in options.items()}}))
 
 
-def initial_offset(**options):
-    return reader(**options).initialOffset()
-
-
 def offsets(*heads):
     return {"transactions": {str(p): head for p, head in enumerate(heads)}}
 
@@ -121,10 +117,6 @@ def test_offsets_of_another_plan_are_refused(start):
         f"the offsets {json.dumps(start)} do not belong to this plan: the checkpoint was written with another plan; "
         "use that plan, or start over"
     )
-
-
-def test_a_bad_plan_is_told_as_in_a_file():
-    assert refusal_of(initial_offset, plan="phases: 1") == "plan.yaml:1: phases: expected a list, got 1"
 
 
 def test_a_bounded_read_needs_an_end():

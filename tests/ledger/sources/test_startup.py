@@ -79,23 +79,15 @@ def authenticate(connection):
     connection.sendall(b"\x00\x00\x00\x02ok")
 
 
-def test_it_connects_before_pyspark_is_imported_and_pyspark_uses_the_connection(start, accept):
-    process = start("-m", "pyspark.runner", "1")
+def test_it_connects_before_pyspark_is_imported_which_uses_the_connection_once(start, accept):
+    process = start("-m", "pyspark.runner", "2")
 
-    connection = accept()
-    authenticate(connection)
+    first = accept()
+    authenticate(first)
     assert process.poll() is None
     _, errors = process.communicate("go on\n", timeout=60.0)
 
-    assert (connection.recv(100), errors) == (b"hello", "")
-
-
-def test_only_the_first_connection_is_kept_for_pyspark(start, accept):
-    process = start("-m", "pyspark.runner", "2")
-    first = accept()
-    authenticate(first)
-    process.communicate("go on\n", timeout=60.0)
-    assert (first.recv(100), accept().recv(100)) == (b"hello", b"hello")
+    assert (first.recv(100), accept().recv(100), errors) == (b"hello", b"hello", "")
 
 
 def test_pyspark_connects_itself_where_the_first_connection_was_refused(start, accept):
