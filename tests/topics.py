@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+import time
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
     from confluent_kafka.admin import NewTopic
 
     from ledgerops.common.kafka import KafkaClient
+
+READ_SECONDS = 120
 
 
 def make(admin: Any, *topics: NewTopic) -> None:
@@ -26,6 +30,29 @@ def make(admin: Any, *topics: NewTopic) -> None:
 def _led(admin: Any, new: NewTopic) -> bool:
     known = admin.list_topics(new.topic, timeout=60).topics[new.topic]
     return sum(each.leader >= 0 for each in known.partitions.values()) == new.num_partitions
+
+
+def read(servers: str, topic: str, partitions: int = 5) -> dict[int, list[tuple[bytes | None, bytes | None]]]:
+    """Key and value of every record of a topic, by partition, in order."""
+    from confluent_kafka import Consumer, KafkaException, TopicPartition
+
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": "test", "enable.auto.commit": False})
+    ends: dict[int, int] = {}
+    limit = time.monotonic() + READ_SECONDS
+    while len(ends) < partitions:  # a broker that has just begun leads nothing yet
+        try:
+            ends[len(ends)] = consumer.get_watermark_offsets(TopicPartition(topic, len(ends)), timeout=10)[1]
+        except KafkaException:
+            assert time.monotonic() < limit
+    consumer.assign([TopicPartition(topic, partition, 0) for partition in ends])
+    found = defaultdict(list)
+    while sum(map(len, found.values())) < sum(ends.values()):
+        assert time.monotonic() < limit, f"read {sum(map(len, found.values()))} of {sum(ends.values())}"
+        for message in consumer.consume(10_000, timeout=0.5):
+            assert message.error() is None
+            found[message.partition()].append((message.key(), message.value()))
+    consumer.close()
+    return found
 
 
 @contextmanager

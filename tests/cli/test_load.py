@@ -7,13 +7,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from functools import partial
 from itertools import chain
 
 import psutil
 import pytest
-from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import NewTopic
 
 from ledgerops.cli import main
@@ -87,27 +86,6 @@ def interrupted(begun, *argv):
     return process.returncode, out, err
 
 
-def read(servers, topic, partitions=5):
-    """Key and value of every record of a topic, by partition, in order."""
-    consumer = Consumer({"bootstrap.servers": servers, "group.id": "test", "enable.auto.commit": False})
-    ends = {}
-    limit = time.monotonic() + LONG
-    while len(ends) < partitions:  # a broker that has just begun leads nothing yet
-        try:
-            ends[len(ends)] = consumer.get_watermark_offsets(TopicPartition(topic, len(ends)), timeout=10)[1]
-        except KafkaException:
-            assert time.monotonic() < limit
-    consumer.assign([TopicPartition(topic, partition, 0) for partition in ends])
-    found = defaultdict(list)
-    while sum(map(len, found.values())) < sum(ends.values()):
-        assert time.monotonic() < limit
-        for message in consumer.consume(10_000, timeout=0.5):
-            assert message.error() is None
-            found[message.partition()].append((message.key(), message.value()))
-    consumer.close()
-    return found
-
-
 def make(kafka, prefix, partitions=5, name="transactions", **config):
     topics.make(reach(kafka.client), NewTopic(prefix + name, partitions, 1, config=config))
     return prefix + name
@@ -134,7 +112,7 @@ def test_a_topic_holds_what_the_plan_and_the_manifest_say_and_a_second_load_the_
         topic = make(kafka, prefix)
         code, manifest = load(*to(kafka, prefix), "--records", str(COUNT), "--at-once")
         assert code == 0
-        found.append(read(kafka.servers, topic))
+        found.append(topics.read(kafka.servers, topic))
 
     assert found[0] == found[1]
     assert {p: each for p, each in expected.items() if each} == found[0]
@@ -167,7 +145,7 @@ def test_debits_alone_go_to_their_own_topic(kafka, load):
     topic = make(kafka, "sides.", name="transactions.debits")
     code, manifest = load(*to(kafka, "sides."), "--table", "debits", "--records", "2000", "--at-once")
 
-    records = chain.from_iterable(read(kafka.servers, topic).values())
+    records = chain.from_iterable(topics.read(kafka.servers, topic).values())
     rows = [json.loads(value) for key, value in records if reason(key, value) is None]
 
     assert code == 0
@@ -214,7 +192,7 @@ def test_a_topic_that_is_not_empty_is_pointed_out(kafka, load, capsys):
 def test_the_real_transactions_go_out_as_they_are(kafka, load, data_dir):
     topic = make(kafka, "real.")
     code, manifest = load(*to(kafka, "real."), "--data", str(data_dir), "--at-once", first="replay")
-    found = read(kafka.servers, topic)
+    found = topics.read(kafka.servers, topic)
 
     assert (code, sum(map(len, found.values()))) == (0, 49_102)
     assert json.loads(found[4][0][1]) == {
