@@ -134,7 +134,7 @@ def read_manifest(file: Path) -> Manifest:
 def _summary(document: dict[str, Any]) -> Summary:
     found = Summary.read(document)
     counts = [found.all.rows, found.distinct.rows, found.late, found.future, found.conflicting]
-    counts += [rows for each in found.buckets.values() for rows in (each.rows, each.distinct_rows)]
+    counts += [each.rows for each in found.buckets.values()]
     if not all(map(_count, counts)) or not all(map(_whole, found.buckets)):
         raise ValueError("summary: its counts are not whole numbers")
     return found

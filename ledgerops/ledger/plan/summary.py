@@ -7,8 +7,7 @@ time: twelve for a day.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import astuple, dataclass, field
-from operator import add
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -77,15 +76,13 @@ class Tally:
 
 @dataclass
 class Bucket:
-    """What happened in two hours: over all rows, and with each transaction once."""
+    """What happened in two hours, copies included."""
 
     rows: int = 0
     cents: int = 0
-    distinct_rows: int = 0
-    distinct_cents: int = 0
 
     def __add__(self, other: Bucket) -> Bucket:
-        return Bucket(*map(add, astuple(self), astuple(other)))
+        return Bucket(self.rows + other.rows, self.cents + other.cents)
 
 
 @dataclass
@@ -111,32 +108,30 @@ class Summary:
 
     def add(self, rows: Rows) -> None:
         """Adds some rows; those without an id have no digests, and those without an event time are in no bucket."""
-        batch, first = rows.batch, rows.first
+        batch = rows.batch
         if not batch.num_rows:
             return
         hashes = row_hashes(batch) if ID in batch.schema.names else {}
         self.all.add(batch, hashes, None)
-        self.distinct.add(batch, hashes, first)
-        of_firsts = rows.delays[first]  # a copy is told as one, and not as late
+        self.distinct.add(batch, hashes, rows.first)
+        of_firsts = rows.delays[rows.first]  # a copy is told as one, and not as late
         self.late += int(np.count_nonzero(of_firsts > 0))
         self.latest_seconds = max(self.latest_seconds, float(rows.delays.max()))
         self.future += int(np.count_nonzero(of_firsts < 0))
         self.ahead_seconds = max(self.ahead_seconds, -float(rows.delays.min()))
         self.conflicting += int(np.count_nonzero(rows.conflicting))
         if "event_time" in batch.schema.names:
-            self._add_buckets(batch, first)
+            self._add_buckets(batch)
 
-    def _add_buckets(self, rows: pa.RecordBatch, first: NDArray[np.bool_]) -> None:
+    def _add_buckets(self, rows: pa.RecordBatch) -> None:
         begins = whole_numbers(rows.column("event_time")) // (BUCKET_SECONDS * 1_000_000) * BUCKET_SECONDS
         amounts = "amount" in rows.schema.names
         cents = whole_numbers(rows.column("amount")) if amounts else np.zeros(len(begins), np.int64)
-        once = first.astype(np.int64)
-        known, places = np.unique(begins, return_inverse=True)
-        sums = np.zeros((4, len(known)), np.int64)
-        for sum_of, figures in zip(sums, (np.ones(len(begins), np.int64), cents, once, cents * once), strict=True):
-            np.add.at(sum_of, places, figures)
-        for begin, found in zip(known.tolist(), sums.T.tolist(), strict=True):
-            self.buckets[begin] = self.buckets.get(begin, Bucket()) + Bucket(*found)
+        known, places, counts = np.unique(begins, return_inverse=True, return_counts=True)
+        sums = np.zeros(len(known), np.int64)
+        np.add.at(sums, places, cents)
+        for begin, found in zip(known.tolist(), map(Bucket, counts.tolist(), sums.tolist()), strict=True):
+            self.buckets[begin] = self.buckets.get(begin, Bucket()) + found
 
     def document(self) -> dict[str, Any]:
         """For JSON; money as text with two decimals."""
@@ -151,11 +146,8 @@ class Summary:
             "distinct_rows": self.distinct.document(),
             "buckets": {
                 "seconds": BUCKET_SECONDS,
-                "columns": ["begin", "rows", "amount", "distinct_rows", "distinct_amount"],
-                "values": [
-                    [begin, each.rows, money(each.cents), each.distinct_rows, money(each.distinct_cents)]
-                    for begin, each in sorted(self.buckets.items())
-                ],
+                "columns": ["begin", "rows", "amount"],
+                "values": [[begin, each.rows, money(each.cents)] for begin, each in sorted(self.buckets.items())],
             },
         }
 
@@ -172,8 +164,8 @@ class Summary:
             document["future"]["most_seconds"],
             document["conflicting"],
         )
-        for begin, rows, all_, once, each in values:
-            found.buckets[begin] = Bucket(rows, cents(all_), once, cents(each))
+        for begin, rows, amount, *_ in values:  # those of earlier versions have figures without copies, too
+            found.buckets[begin] = Bucket(rows, cents(amount))
         return found
 
 

@@ -90,12 +90,10 @@ def test_buckets_hold_all_rows_by_the_two_hours_in_which_they_happened():
     rows = [row for _, each in chunks(STREAM, COUNT) for row in each.batch.to_pylist()]
     begin = min(found.buckets) + BUCKET_SECONDS
     mine = [row for row in rows if begin <= row["event_time"].timestamp() < begin + BUCKET_SECONDS]
-    once = {row["transaction_id"]: row for row in mine}.values()
 
     bucket = found.buckets[begin]
     assert sum(each.rows for each in found.buckets.values()) == COUNT
     assert (bucket.rows, Decimal(money(bucket.cents))) == (len(mine), sum(row["amount"] for row in mine))
-    assert Decimal(money(bucket.distinct_cents)) == sum(row["amount"] for row in once)
 
 
 def digests(ids=("T1", "T2"), customers=("C1", None), amounts=("5.00", "7.00"), balances=("7", "5")):
@@ -146,6 +144,15 @@ def test_a_manifest_is_read_as_it_was_written_and_gives_its_records_again(tmp_pa
     assert read_manifest(file) == manifest
     assert json.loads(file.read_text())["version"] == 1
     assert summed(read_manifest(file).stream(None)) == summed()
+
+
+def test_a_manifest_whose_buckets_have_figures_without_copies_too_is_read(tmp_path):
+    manifest, file = written(tmp_path)
+    document = json.loads(file.read_text())
+    for bucket in document["summary"]["buckets"]["values"]:
+        bucket += [1, "1.00"]
+    file.write_text(json.dumps(document))
+    assert read_manifest(file) == manifest
 
 
 @pytest.fixture(scope="module")
@@ -235,7 +242,6 @@ def test_a_field_that_is_something_else_is_told_in_a_line(refused, tmp_path, cha
         (("conflicting",), -1),
         (("buckets", "values", 0, 0), "x"),
         (("buckets", "values", 0, 1), {}),
-        (("buckets", "values", 0, 3), None),
     ],
 )
 def test_a_count_of_the_summary_that_is_none_is_told_in_a_line(refused, tmp_path, path, value):
