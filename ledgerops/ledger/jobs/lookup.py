@@ -25,7 +25,6 @@ class Lookup:
     def __init__(
         self,
         database: Database,
-        label: str,
         *,
         ttl: float = TTL_SECONDS,
         capacity: int = MAX_ENTRIES,
@@ -33,7 +32,7 @@ class Lookup:
         clock: Callable[[], float] = time.monotonic,
         wait: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._database, self._label = database, label
+        self._database = database
         self._ttl, self._capacity, self._max_outage = ttl, capacity, max_outage
         self._clock, self._wait = clock, wait
         # key -> instant of the question and its answer, oldest first; None: there is no such row
@@ -77,7 +76,7 @@ class Lookup:
             except Unreachable as problem:
                 if self._clock() + pause > end:
                     raise LookupFailed(
-                        f"cannot look up {self._label}: no answer in {self._max_outage:g} s ({problem}); "
+                        f"cannot look up {self._database.label}: no answer in {self._max_outage:g} s ({problem}); "
                         "start the query again when the database is back; nothing is lost"
                     ) from None
             self._wait(pause * random.uniform(0.5, 1.0))  # or all workers would come back at the same instant
@@ -87,5 +86,4 @@ class Lookup:
 @lru_cache(maxsize=8)
 def open_lookup(url: str, table: Table, ttl: float = TTL_SECONDS) -> Lookup:
     """This process's lookup of `table`; nothing is connected before the first question. UserError for another URL."""
-    database = open_database(url, table)
-    return Lookup(database, database.label, ttl=ttl)
+    return Lookup(open_database(url, table), ttl=ttl)

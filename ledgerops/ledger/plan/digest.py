@@ -11,12 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ledgerops.ledger.plan.seeded_hash import Hashes, mixed
-
-Ints = NDArray[np.int64]
+from ledgerops.ledger.plan.partitioning import Ints
+from ledgerops.ledger.plan.seeded_hash import GOLDEN, Hashes, mixed
 
 ID = "transaction_id"
-_GOLDEN = 0x9E3779B97F4A7C15
 _NULL = np.uint64(0x6E756C6C)
 _CENTS = pa.decimal128(38, 2)
 _MICROS = pa.timestamp("us", tz="UTC")
@@ -44,7 +42,7 @@ def hash_values(column: pa.Array) -> Hashes:
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_binary(kind):
         found = _hash_texts(column.cast(pa.large_binary()))
     else:
-        found = mixed(whole_numbers(column).view(np.uint64) + np.uint64(_GOLDEN))
+        found = mixed(whole_numbers(column).view(np.uint64) + np.uint64(GOLDEN))
     if nulls is not None:
         found[nulls] = _NULL
     return found
@@ -105,7 +103,7 @@ def _hash_bytes(rows: NDArray[np.uint8]) -> Hashes:
     padded[:, :width] = rows
     found = np.full(count, np.uint64(width))
     for word in padded.view("<u8").T:
-        found = mixed(found ^ word) + np.uint64(_GOLDEN)
+        found = mixed(found ^ word) + np.uint64(GOLDEN)
     return mixed(found)
 
 

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 Hashes = NDArray[np.uint64]
 
 # SplitMix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014
-_GOLDEN = 0x9E3779B97F4A7C15
+GOLDEN = 0x9E3779B97F4A7C15
 _MIX = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 _MASK = 2**64 - 1
 HALF_RANGE = 2.0**32
@@ -15,8 +15,8 @@ HALF_RANGE = 2.0**32
 def hashes(seed: int, purpose: int, index: NDArray[np.int64]) -> Hashes:
     """64 bits for each index. Different purposes give independent streams."""
     x = index.astype(np.uint64)
-    x *= np.uint64(_GOLDEN)
-    x += np.uint64(_scramble(_scramble(seed) ^ _scramble(purpose * _GOLDEN & _MASK)))
+    x *= np.uint64(GOLDEN)
+    x += np.uint64(_scramble(_scramble(seed) ^ _scramble(purpose * GOLDEN & _MASK)))
     return mixed(x)
 
 
@@ -46,7 +46,7 @@ def high_half(bits: Hashes) -> NDArray[np.float64]:
 
 
 def _scramble(x: int) -> int:
-    x = (x + _GOLDEN) & _MASK
+    x = (x + GOLDEN) & _MASK
     x = ((x ^ x >> 30) * _MIX[0]) & _MASK
     x = ((x ^ x >> 27) * _MIX[1]) & _MASK
     return x ^ x >> 31

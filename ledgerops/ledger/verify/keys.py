@@ -4,14 +4,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from ledgerops.ledger.plan.digest import hash_values
+from ledgerops.ledger.plan.seeded_hash import GOLDEN, Hashes
 from ledgerops.ledger.verify.outputs import Output
 from ledgerops.ledger.verify.result import MAX_EXAMPLES
 
 MAX_KEYS = 16_000_000  # 128 MB
-_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
 def repeated(output: Output, key: Sequence[str]) -> tuple[int, list[str]]:
@@ -28,7 +27,7 @@ def repeated(output: Output, key: Sequence[str]) -> tuple[int, list[str]]:
     return count, _named(output, key, twice) if count else []
 
 
-def _named(output: Output, key: Sequence[str], wanted: NDArray[np.uint64]) -> list[str]:
+def _named(output: Output, key: Sequence[str], wanted: Hashes) -> list[str]:
     found: dict[int, str] = {}
     for batch, hashes in _keys(output, key):
         for place in np.flatnonzero(np.isin(hashes, wanted)).tolist():
@@ -36,10 +35,10 @@ def _named(output: Output, key: Sequence[str], wanted: NDArray[np.uint64]) -> li
     return sorted(found.values())
 
 
-def _keys(output: Output, key: Sequence[str]) -> Iterator[tuple[pa.RecordBatch, NDArray[np.uint64]]]:
+def _keys(output: Output, key: Sequence[str]) -> Iterator[tuple[pa.RecordBatch, Hashes]]:
     for batch in output.batches(key):
         found = np.zeros(batch.num_rows, np.uint64)
         for column in batch.columns:
-            found = found * _FACTOR + hash_values(column)
+            found = found * np.uint64(GOLDEN) + hash_values(column)
             found ^= found >> np.uint64(29)
         yield batch, found

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from ledgerops.ledger.plan.digest import ID, row_hashes
 from ledgerops.ledger.plan.record_stream import Rows, Stream, chunks
+from ledgerops.ledger.plan.seeded_hash import GOLDEN, Hashes
 from ledgerops.ledger.plan.summary import Tally
 from ledgerops.ledger.verify.outputs import Output
 from ledgerops.ledger.verify.result import MAX_EXAMPLES, JobCheck, apart
 
-Hashes = NDArray[np.uint64]
 PASS_ROWS = 8_000_000  # of both sides together: some 250 MB
 
 
@@ -147,7 +147,7 @@ def _hashes_sent(
 
 def _paired(ids: Hashes, values: Hashes) -> Hashes:
     # an odd factor keeps all bits, and a pair apart from the pair the other way round
-    return ids * np.uint64(0x9E3779B97F4A7C15) ^ values
+    return ids * np.uint64(GOLDEN) ^ values
 
 
 def _hashes_written(output: Output, columns: Sequence[str], part: tuple[int, int]) -> tuple[Hashes, Hashes]:

@@ -123,7 +123,7 @@ def test_a_missing_table_in_postgres_is_not_waited_for(postgres):
 @pytest.mark.parametrize("end", ["stop", "kill"])
 def test_a_lookup_goes_on_when_postgres_has_been_restarted(own, end):
     with closing(open_database(own.url, TABLE)) as database:
-        lookup = Lookup(database, "accounts", ttl=0.0)
+        lookup = Lookup(database, ttl=0.0)
         assert lookup.rows(["A1"]) == {"A1": FOUND["A1"]}
         getattr(own, end)()
         back = threading.Timer(0.5, own.start)

@@ -9,6 +9,8 @@ from ledgerops.ledger.jobs.lookup import Lookup
 class World:
     """A table, its clock, and every question that was put to it."""
 
+    label = "accounts in postgresql://me@db/bank"
+
     def __init__(self, **rows):
         self.rows, self.now, self.asked, self.down = rows, 1000.0, [], 0.0
 
@@ -25,7 +27,7 @@ class World:
         return {key: self.rows[key] for key in keys if key in self.rows}
 
     def lookup(self, **options):
-        return Lookup(self, "accounts in postgresql://me@db/bank", clock=self.clock, wait=self.wait, **options)
+        return Lookup(self, clock=self.clock, wait=self.wait, **options)
 
 
 def test_many_keys_are_one_question_and_what_is_remembered_is_not_asked_again_found_or_not():
