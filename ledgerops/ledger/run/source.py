@@ -98,28 +98,20 @@ def choose_source(
     if kind == "replay":
         if plan is not None or scale is not None:
             raise UserError("--plan and --rate-scale are for the embedded source; a replay takes --rate")
-        return _replay(data, rate)
+        if data is None:
+            raise UserError(f"nothing to replay; set {DATA} to the folder that holds transactions.csv")
+        file = data / "transactions.csv"
+        return RunSource(kind, str(file), content_hash(file), data=data, rate=rate)
     if plan is not None or scale is not None or rate is not None:
         raise UserError(f"--plan, --rate-scale and --rate are not for --source {kind}, which sets its own rate")
     if kind == "files":
-        return _landing(landing)
+        if landing is None:
+            raise UserError("--source files needs --landing FOLDER")
+        tables_in(landing)  # raises UserError for a folder without tables
+        return RunSource(kind, str(landing), _digest(os.path.realpath(landing).encode()), landing=landing)
     if kafka is None:
         raise UserError("--source kafka needs --bootstrap-servers HOST:PORT")
     return RunSource(kind, kafka.client.servers, "", kafka=kafka)
-
-
-def _replay(data: Path | None, rate: float | None) -> RunSource:
-    if data is None:
-        raise UserError(f"nothing to replay; set {DATA} to the folder that holds transactions.csv")
-    file = data / "transactions.csv"
-    return RunSource("replay", str(file), content_hash(file), data=data, rate=rate)
-
-
-def _landing(folder: Path | None) -> RunSource:
-    if folder is None:
-        raise UserError("--source files needs --landing FOLDER")
-    tables_in(folder)  # raises UserError for a folder without tables
-    return RunSource("files", str(folder), _digest(os.path.realpath(folder).encode()), landing=folder)
 
 
 def describe_topics(source: RunSource, names: Collection[str]) -> RunSource:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from pathlib import Path
 
 from ledgerops.common.kafka import KafkaClient, reach
@@ -64,16 +65,16 @@ def in_folder(run: Path) -> list[Found]:
         raise UserError(
             f"no output in {run}; for a run that wrote to Kafka or Postgres add --bootstrap-servers or --postgres"
         )
-    return [(folder.name, lambda folder=folder: ParquetOutput(folder)) for folder in folders]  # type: ignore[misc]
+    return [(folder.name, partial(ParquetOutput, folder)) for folder in folders]
 
 
 def in_kafka(client: KafkaClient, prefix: str, wanted: Collection[str]) -> list[Found]:
     """The jobs whose topics exist. Raises UserError if there are none."""
     there = {name: len(topic.partitions) for name, topic in reach(client).list_topics(timeout=10).topics.items()}
-    found: list[Found] = []
-    for job, topics in _names(wanted, there, prefix):
-        partitions = {name: there[name] for name in topics}
-        found.append((job, lambda partitions=partitions: KafkaOutput(client, partitions)))  # type: ignore[misc]
+    found: list[Found] = [
+        (job, partial(KafkaOutput, client, {name: there[name] for name in topics}))
+        for job, topics in _names(wanted, there, prefix)
+    ]
     if not found:
         raise UserError(f"no output topic of a job at {client.servers}; check --topic-prefix")
     return found
@@ -84,9 +85,9 @@ def in_postgres(url: str, wanted: Collection[str]) -> list[Found]:
     with postgres(url) as connection:
         rows = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()").fetchall()
     there = {name for (name,) in rows}
-    found: list[Found] = []
-    for job, tables in _names(wanted, there, inputs=()):
-        found.append((job, lambda tables=tables: PostgresOutput(url, tables)))  # type: ignore[misc]
+    found: list[Found] = [
+        (job, partial(PostgresOutput, url, tables)) for job, tables in _names(wanted, there, inputs=())
+    ]
     if not found:
         raise UserError("no output table of a job in the database of --postgres")
     return found
