@@ -1,13 +1,9 @@
-from dataclasses import replace
 from decimal import Decimal
 
 import pytest
-from pyspark.errors import AnalysisException, StreamingQueryException
-from pyspark.sql import functions as F
 
 from ledgerops.ledger.jobs.cumulative_counts import JOB
 from tests.ledger.jobs.feed import instant, transaction
-from tests.tables import cases
 
 pytestmark = pytest.mark.spark
 
@@ -28,23 +24,3 @@ def test_the_day_begins_anew_at_midnight_whatever_the_time_zone_of_the_session(f
         (instant("00:00"), instant("2024-03-02T00:00"), "C1", 1, Decimal("1.25")),
         (instant("2024-03-02T00:00"), instant("2024-03-02T02:00"), "C1", 1, Decimal("10.00")),
     ]
-
-
-@cases(
-    "again, message",
-    ("a derived end", False, "not supported for streaming aggregations without watermark"),
-    ("a derived end with a watermark of its own", True, "Redefining watermark is disallowed"),
-)
-def test_spark_still_refuses_the_plain_ways_for_which_the_sliding_window_stands(feed, again, message):
-    def plain(transactions, lateness):
-        end = F.explode(
-            F.array(*(F.window("event_time", "2 hours").end + F.expr(f"INTERVAL {n} HOURS") for n in (0, 2)))
-        )
-        rows = transactions.withWatermark("event_time", lateness).select("customer_id", end.alias("end"))
-        return (rows.withWatermark("end", lateness) if again else rows).groupBy("end", "customer_id").count()
-
-    case = feed(replace(JOB, transform=plain))
-    case.add([transaction("t1", "10:00")])
-
-    with pytest.raises((AnalysisException, StreamingQueryException), match=message):
-        case.run()

@@ -117,10 +117,3 @@ def test_a_folder_that_cannot_be_written_is_refused(refused, tmp_path):
 def test_missing_jars_are_refused_with_the_command_that_fetches_them(refused, tmp_path, monkeypatch):
     monkeypatch.setenv("LEDGEROPS_JARS", str(tmp_path / "jars"))
     assert refused(*KAFKA.split()).endswith("; run ledgerops jars to download them")
-
-
-def test_a_topic_that_is_not_there_is_refused(refused, kafka):
-    argv = f"--source kafka --bootstrap-servers {kafka.servers} --topic-prefix none. large_credits"
-    assert refused(*argv.split()) == (
-        f"no topic none.transactions at {kafka.servers}; ledgerops topics creates the ledger's topics"
-    )
