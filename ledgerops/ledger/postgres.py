@@ -1,4 +1,4 @@
-"""What everything that speaks with Postgres shares: a URL without its password, and an error in one line."""
+"""What everything that speaks with Postgres shares: a URL without its password, names, an error in one line."""
 
 from ledgerops.errors import UserError
 
@@ -20,6 +20,13 @@ def describe_url(url: str) -> str:
     user = f"{known['user']}@" if known.get("user") else ""
     port = f":{known['port']}" if known.get("port") else ""
     return f"postgresql://{user}{known.get('host', '')}{port}/{known.get('dbname', '')}"
+
+
+def quoted(*names: str) -> str:
+    """Names of tables or columns, whatever they hold, as they stand in a statement: "a", "b"."""
+    from psycopg.sql import Identifier
+
+    return ", ".join(Identifier(name).as_string(None) for name in names)
 
 
 def error_line(error: Exception) -> str:

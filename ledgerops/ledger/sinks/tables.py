@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from psycopg import Connection, sql
+from psycopg import Connection
 from pyspark.sql.types import DataType, StructType
 
 from ledgerops.errors import UserError
+from ledgerops.ledger.postgres import quoted
 
 SIMPLE = {
     "string": "text",
@@ -57,11 +58,12 @@ class Target:
         columns = connection.execute(
             "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute "
             "WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped",
-            [sql.Identifier(self.name).as_string(connection)],
+            [quoted(self.name)],
         )
         found: dict[str, str] = dict(columns.fetchall())
         if not found:
-            create(connection, self._create())
+            key = f", PRIMARY KEY ({quoted(*self.keys)})" if self.keys else ""
+            create(connection, f"CREATE TABLE IF NOT EXISTS {quoted(self.name)} ({_definitions(self.columns)}{key})")
             return
         for name, kind in self.columns.items():
             if name not in found:
@@ -71,46 +73,32 @@ class Target:
         if self.keys and not self._has_key(connection):
             raise self._refused(f"has no primary key or unique index on ({', '.join(self.keys)})")
 
-    def fill(self, staging: str, route: str | None, order: str) -> sql.Composed:
+    def fill(self, staging: str, route: str | None, order: str) -> str:
         """The statement that takes the rows of the table `staging` over; with `route` those whose value is %s.
 
         Of several rows of one key the one with the latest `order` (a column, where the table has it) is taken, then
         the one with the greatest values of the other columns, left to right.
         """
-        names = _names(self.columns)
-        values = sql.SQL(", ").join(
-            sql.SQL("{}::jsonb" if kind == JSON else "{}").format(sql.Identifier(name))
-            for name, kind in self.columns.items()
+        into = f"INSERT INTO {quoted(self.name)} ({quoted(*self.columns)})"
+        values = ", ".join(
+            f"{quoted(name)}::{JSON}" if kind == JSON else quoted(name) for name, kind in self.columns.items()
         )
-        where = sql.SQL("") if route is None else sql.SQL("WHERE {} = %s").format(sql.Identifier(route))
-        into = sql.SQL("INSERT INTO {} ({}) ").format(sql.Identifier(self.name), names)
+        rows = f"{values} FROM {quoted(staging)}" + (f" WHERE {quoted(route)} = %s" if route is not None else "")
         if not self.keys:
-            return into + sql.SQL("SELECT {} FROM {} {}").format(values, sql.Identifier(staging), where)
+            return f"{into} SELECT {rows}"
+        keys = quoted(*self.keys)
         others = sorted((name for name in self.columns if name not in self.keys), key=lambda name: name != order)
-        sets = sql.SQL(", ").join(sql.SQL("{0} = EXCLUDED.{0}").format(sql.Identifier(name)) for name in others)
-        latest = [sql.SQL("{} DESC NULLS LAST").format(sql.Identifier(name)) for name in others]
-        return into + sql.SQL("SELECT DISTINCT ON ({}) {} FROM {} {} ORDER BY {} ON CONFLICT ({}) {}").format(
-            _names(self.keys),
-            values,
-            sql.Identifier(staging),
-            where,
-            sql.SQL(", ").join([*map(sql.Identifier, self.keys), *latest]),
-            _names(self.keys),
-            sql.SQL("DO UPDATE SET ") + sets if others else sql.SQL("DO NOTHING"),
-        )
-
-    def _create(self) -> sql.Composed:
-        key = sql.SQL(", PRIMARY KEY ({})").format(_names(self.keys)) if self.keys else sql.SQL("")
-        return sql.SQL("CREATE TABLE IF NOT EXISTS {} ({}{})").format(
-            sql.Identifier(self.name), _definitions(self.columns), key
-        )
+        latest = ", ".join([keys, *(f"{quoted(name)} DESC NULLS LAST" for name in others)])
+        sets = ", ".join(f"{quoted(name)} = EXCLUDED.{quoted(name)}" for name in others)
+        update = f"UPDATE SET {sets}" if others else "NOTHING"
+        return f"{into} SELECT DISTINCT ON ({keys}) {rows} ORDER BY {latest} ON CONFLICT ({keys}) DO {update}"
 
     def _has_key(self, connection: Connection[Any]) -> bool:
         indexes = connection.execute(
             "SELECT array_agg(attname::text) FROM pg_index JOIN pg_attribute "
             "ON attrelid = indrelid AND attnum = ANY (indkey) WHERE indrelid = to_regclass(%s) AND indisunique "
             "AND indpred IS NULL GROUP BY indexrelid",
-            [sql.Identifier(self.name).as_string(connection)],
+            [quoted(self.name)],
         )
         return any(set(columns) == set(self.keys) for (columns,) in indexes)
 
@@ -118,21 +106,21 @@ class Target:
         return UserError(f"cannot write to table {self.name}: it {reason}; rename it, or alter it to fit")
 
 
-def create(connection: Connection[Any], statement: sql.Composed | str) -> None:
+def create(connection: Connection[Any], statement: str) -> None:
     """Runs a CREATE TABLE IF NOT EXISTS, which fails in Postgres when another runs at the same moment."""
     connection.execute("SELECT pg_advisory_xact_lock(hashtext('ledgerops tables'))")
     connection.execute(statement)
 
 
-def create_staging(name: str, columns: Mapping[str, str]) -> sql.Composed:
+def create_staging(name: str, columns: Mapping[str, str]) -> str:
     """The statement that makes the table `name` with these columns, JSON as text, and the number of each row."""
     kinds = {ROW: "bigint"} | {column: "text" if kind == JSON else kind for column, kind in columns.items()}
-    return sql.SQL("CREATE TABLE {} ({})").format(sql.Identifier(name), _definitions(kinds))
+    return f"CREATE TABLE {quoted(name)} ({_definitions(kinds)})"
 
 
-def drop(name: str) -> sql.Composed:
+def drop(name: str) -> str:
     """The statement that drops a table, if there is one."""
-    return sql.SQL("DROP TABLE IF EXISTS {}").format(sql.Identifier(name))
+    return f"DROP TABLE IF EXISTS {quoted(name)}"
 
 
 def tables_like(connection: Connection[Any], start: str) -> list[str]:
@@ -143,23 +131,15 @@ def tables_like(connection: Connection[Any], start: str) -> list[str]:
 
 def repeated_rows(connection: Connection[Any], staging: str) -> int:
     """How many rows of a staging table are there again, because Spark ran a task twice and both wrote."""
-    counted = sql.SQL("SELECT count(*) - count(DISTINCT {}) FROM {}").format(
-        sql.Identifier(ROW), sql.Identifier(staging)
-    )
-    return int(connection.execute(counted).fetchall()[0][0])
+    counted = connection.execute(f"SELECT count(*) - count(DISTINCT {ROW}) FROM {quoted(staging)}")
+    return int(counted.fetchall()[0][0])
 
 
 def routes_of(connection: Connection[Any], staging: str, route: str) -> list[str]:
     """The values of the column `route`, in an order that all writers share, so that none waits for the other."""
-    asked = sql.SQL("SELECT DISTINCT {0} FROM {1} ORDER BY {0}").format(sql.Identifier(route), sql.Identifier(staging))
+    asked = f"SELECT DISTINCT {quoted(route)} FROM {quoted(staging)} ORDER BY {quoted(route)}"
     return [value for (value,) in connection.execute(asked)]
 
 
-def _definitions(columns: Mapping[str, str]) -> sql.Composed:
-    return sql.SQL(", ").join(
-        sql.SQL("{} {}").format(sql.Identifier(name), sql.SQL(kind)) for name, kind in columns.items()
-    )
-
-
-def _names(columns: Sequence[str] | Mapping[str, str]) -> sql.Composed:
-    return sql.SQL(", ").join(map(sql.Identifier, columns))
+def _definitions(columns: Mapping[str, str]) -> str:
+    return ", ".join(f"{quoted(name)} {kind}" for name, kind in columns.items())

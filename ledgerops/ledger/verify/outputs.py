@@ -11,12 +11,11 @@ import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 from confluent_kafka import Consumer, TopicPartition
-from psycopg import sql
 
 from ledgerops.common.kafka import KafkaClient
 from ledgerops.common.kafka_offsets import read_heads
 from ledgerops.errors import UserError
-from ledgerops.ledger.postgres import describe_url, error_line
+from ledgerops.ledger.postgres import describe_url, error_line, quoted
 from ledgerops.ledger.sinks.committed import committed_files
 
 BATCH_ROWS = 65_536
@@ -146,17 +145,16 @@ class PostgresOutput:
         self.rows, self.columns = 0, []
         for table in tables:
             with _reading(url, table) as connection:
-                cursor = connection.execute(_select(sql.SQL("*"), table) + sql.SQL(" LIMIT 0"))
+                cursor = connection.execute(f"SELECT * FROM {quoted(table)} LIMIT 0")
                 self.columns = [column.name for column in cursor.description or ()]
-                self.rows += connection.execute(_select(sql.SQL("count(*)"), table)).fetchone()[0]
+                self.rows += connection.execute(f"SELECT count(*) FROM {quoted(table)}").fetchone()[0]
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The columns of `columns` that the tables have, in that order, in batches of at most BATCH_ROWS rows."""
         wanted = [name for name in columns if name in self.columns]
-        names = sql.SQL(", ").join(map(sql.Identifier, wanted))
         for table in self._tables:
             with _reading(self._url, table) as connection, connection.cursor(name="ledgerops_verify") as cursor:
-                cursor.execute(_select(names, table))
+                cursor.execute(f"SELECT {quoted(*wanted)} FROM {quoted(table)}")
                 while rows := cursor.fetchmany(BATCH_ROWS):
                     arrays = [pa.array(values) for values in zip(*rows, strict=True)]
                     yield pa.RecordBatch.from_arrays(arrays, names=wanted)
@@ -182,7 +180,3 @@ def _reading(url: str, table: str) -> Iterator[Any]:
             yield connection
     except psycopg.Error as error:
         raise UserError(f"cannot read table {table} of --postgres: {error_line(error)}") from None
-
-
-def _select(what: sql.Composable, table: str) -> sql.Composed:
-    return sql.SQL("SELECT {} FROM {}").format(what, sql.Identifier(table))
