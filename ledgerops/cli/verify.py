@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     results = _check(places, VerifyInput(manifest, data, args.lateness or LATENESS_SECONDS, args.strict))
     checked = [result for result in results if result.verdict != "not checked"]
     if args.json:
-        document = {"version": 1, "manifest": manifest.plan, "results": [result.document() for result in results]}
+        document = {"version": 1, "manifest": manifest.plan, "results": [vars(result) for result in results]}
         print(json.dumps(document))
     else:
         print("\n".join(lines(results)))

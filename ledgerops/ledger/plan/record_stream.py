@@ -49,10 +49,6 @@ class Rows:
         arrays = {name: array[mask] for name, array in vars(self).items() if name != "batch"}
         return Rows(batch=self.batch.filter(pa.array(mask)), **arrays)
 
-    def before(self, number: int) -> Rows:
-        """The rows of records before record `number`."""
-        return self.where(self.numbers < number)
-
 
 class PlanStream(Generator):
     """What a plan gives whose clock stood at zero at `origin` (seconds since the epoch)."""

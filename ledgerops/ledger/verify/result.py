@@ -1,8 +1,8 @@
 """What a check found, for the table and for JSON."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from ledgerops.common.format import UNKNOWN
 from ledgerops.ledger.plan.summary import money
@@ -14,7 +14,7 @@ HEADINGS = ("job", "rows", "lost", "repeated", "changed", "money", "verdict")
 
 @dataclass
 class JobCheck:
-    """The result for one job. None: not checked, or unknown."""
+    """The result for one job, its fields as in JSON. None: not checked, or unknown."""
 
     job: str
     verdict: Verdict
@@ -25,10 +25,6 @@ class JobCheck:
     money: str | None = None  # "equal", or by how much it differs
     notes: list[str] = field(default_factory=list)
     examples: dict[str, Sequence[str]] = field(default_factory=dict)  # of lost, repeated and changed: at most five each
-
-    def document(self) -> Mapping[str, Any]:
-        """The result as JSON, with the names of the fields as keys."""
-        return vars(self)
 
 
 def judge(result: JobCheck, lenient: bool) -> JobCheck:

@@ -117,7 +117,7 @@ class Pacer:
         self._note_backpressure(False, self._elapsed())
         if self._ready and self._ready[0].place:
             head = self._ready[0]
-            self._unsummed.append(head.rows.before(self.reached))
+            self._unsummed.append(head.rows.where(head.rows.numbers < self.reached))
             self.sent.poison += head.made.poisoned(head.place)
         while self._unsummed:
             self._sum_up()
