@@ -23,9 +23,14 @@ poison: {share: 0.01}
 COUNT = 12_000  # records, in some three days
 
 
+def rows_of(text=PLAN, count=COUNT):
+    """The rows of a plan's first records, in chunks."""
+    return [rows for _, rows in chunks(PlanStream(parse_plan(text), 0.0), count)]
+
+
 def manifest_of(count=COUNT, text=PLAN, **changes):
     plan = parse_plan(text)
-    summary = Summary.of(rows for _, rows in chunks(PlanStream(plan, 0.0), count))
+    summary = Summary.of(rows_of(text, count))
     facts = {"source": "plan", "plan": "mine", "digest": plan.digest, "table": "transactions", "topic": "transactions"}
     facts |= {"records": count, "summary": summary, "seed": 3, "origin": 0.0, "text": text}
     return Manifest(**{**facts, **changes})
@@ -33,8 +38,7 @@ def manifest_of(count=COUNT, text=PLAN, **changes):
 
 def sent(once=False, count=COUNT, text=PLAN):
     """The transactions that were sent, in their order."""
-    rows = [each for _, each in chunks(PlanStream(parse_plan(text), 0.0), count)]
-    return pa.Table.from_batches([(each.where(each.first) if once else each).batch for each in rows])
+    return pa.Table.from_batches([(each.where(each.first) if once else each).batch for each in rows_of(text, count)])
 
 
 class Run:

@@ -2,13 +2,10 @@
 
 import pyarrow as pa
 
-from ledgerops.ledger.plan.plan import parse_plan
-from ledgerops.ledger.plan.record_stream import PlanStream, chunks
-from tests.ledger.verify.made import COUNT, PLAN, again, manifest_of, with_value, without
+from tests.ledger.verify.made import PLAN, again, manifest_of, rows_of, with_value, without
 
 TEXT = PLAN.replace("duplicates: {share: 0.1,", "duplicates: {share: 0.1, conflicting: 0.25,")
-SENT = [rows for _, rows in chunks(PlanStream(parse_plan(TEXT), 0.0), COUNT)]
-CONFLICTING = pa.Table.from_batches([rows.where(rows.conflicting).batch for rows in SENT])
+CONFLICTING = pa.Table.from_batches([rows.where(rows.conflicting).batch for rows in rows_of(TEXT)])
 HOW = {"job": "conflicting_transactions", "manifest": manifest_of(text=TEXT), "lateness_seconds": 3_600.0}
 
 

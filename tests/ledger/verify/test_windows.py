@@ -6,9 +6,9 @@ import pyarrow as pa
 import pytest
 
 from ledgerops.ledger.plan.plan import parse_plan
-from ledgerops.ledger.plan.record_stream import PlanStream, chunks
+from ledgerops.ledger.plan.record_stream import PlanStream
 from ledgerops.ledger.verify.expectations import LATENESS_SECONDS
-from tests.ledger.verify.made import COUNT, PLAN, again, manifest_of, sent, with_value, without
+from tests.ledger.verify.made import PLAN, again, manifest_of, rows_of, sent, with_value, without
 from tests.tables import cases
 
 ALL = sent()
@@ -79,7 +79,7 @@ def test_a_wrong_amount_is_changed(judged):
 def test_windows_may_lack_rows_that_came_too_late_and_no_others_and_never_hold_more(judged):
     text = PLAN.replace("low: 5, high: 50", "low: 5, high: 300")
     manifest, rows = manifest_of(text=text), sent(text=text)
-    delays = np.concatenate([each.delays for _, each in chunks(PlanStream(parse_plan(text), 0.0), COUNT)])
+    delays = np.concatenate([each.delays for each in rows_of(text)])
     in_time = rows.filter(pa.array(delays <= LATENESS_SECONDS))
     assert in_time.num_rows < rows.num_rows
     assert judged(asked(DAILY, in_time), "daily_counts", manifest).verdict == "holds"
