@@ -1,7 +1,8 @@
 """The history of one Iceberg table, followed through the table object that the query's own plan holds.
 
-Iceberg knows where the newest metadata are, whichever catalog has them: `refresh` asks for them as the source itself
-does in each trigger. The snapshots are then in the driver's memory. They are counted along their ancestry.
+The source itself asks for the newest metadata in each trigger, and the sink with each commit, whichever catalog has
+them. Here they are only read in the driver's memory: to refresh an object that the query is using could give it older
+metadata than it has just planned with. Snapshots are counted along their ancestry.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -27,17 +28,13 @@ class JavaSnapshots:
 
     def __init__(self, run: Run, description: str | None) -> None:
         self._run, self._description = run, description
-        self._table: Any = None
+        self._table: Any = None  # the one that the query uses: nothing may change it
         self._as_json: Callable[[Any, bool], Any] | None = None
 
-    def refresh(self) -> None:
-        """Reads the newest metadata."""
+    def newest(self) -> str | None:
+        """The snapshot that was current when the query last looked, as JSON; None of an empty table. Asked first."""
         if self._table is None:
             self._table = self._find()
-        self._table.refresh()
-
-    def newest(self) -> str | None:
-        """The current snapshot as JSON; None of an empty table."""
         return self._text(self._table.currentSnapshot())
 
     def oldest(self) -> str | None:
@@ -81,8 +78,7 @@ class IcebergTable:
         self._oldest: IcebergSnapshot | None = None
 
     def advance(self, known: int, now: float) -> None:
-        """Reads the newest metadata. `known` and `now` are not needed."""
-        self._ask(self._snapshots.refresh)
+        """Reads what the query itself knows. `known` and `now` are not needed."""
         newest, self._oldest = self._read(self._snapshots.newest), self._read(self._snapshots.oldest)
         self.head = EMPTY if newest is None else newest.version
         if newest is not None:

@@ -12,9 +12,8 @@ class History:
     def __init__(self) -> None:
         self.snapshots: dict[int, dict[str, Any]] = {}
         self.head: int | None = None
-        self.visible: int | None = None  # the head when the metadata were last read
         self.asked: list[int] = []  # snapshots
-        self.refreshed = 0
+        self.looked = 0
         self.broken: str | None = None
 
     def commit(self, *sizes: int, operation: str = "append", by: tuple[str, int] | None = None) -> int:
@@ -35,17 +34,14 @@ class History:
         self.head = version
         return version
 
-    def refresh(self) -> None:
-        self.refreshed += 1
+    def newest(self) -> str | None:
+        self.looked += 1
         if self.broken is not None:
             raise OSError(self.broken)
-        self.visible = self.head
-
-    def newest(self) -> str | None:
-        return None if self.visible is None else json.dumps(self.snapshots[self.visible])
+        return None if self.head is None else json.dumps(self.snapshots[self.head])
 
     def oldest(self) -> str | None:
-        each = self.visible
+        each = self.head
         while each is not None and (before := self.snapshots[each].get("parent-snapshot-id")) in self.snapshots:
             each = before
         return None if each is None else json.dumps(self.snapshots[each])

@@ -207,7 +207,7 @@ def test_an_iceberg_table_is_told_as_a_delta_table_is(case):
     assert told.commits == (TableCommit(sink.head, T0, 3, None, 1, 50),)
     assert (told.head, told.checkpoint, case.files.questions()) == (None, None, [])
 
-    assert (case.collect(after=1), source.refreshed) == ([], 1)
+    assert (case.collect(after=1), source.looked) == ([], 1)
     source.broken = "s3: 403"
     [told] = case.collect(after=ASK_SECONDS, fails="iceberg: OSError: s3: 403")
     assert told.errors == {"iceberg": "OSError: s3: 403"}

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 import ledgerops
 from ledgerops.agent import hadoop_files, iceberg_table, tables
 
-QUESTIONS = {"exists": 0, "status": 0, "read": 0, "refresh": 0}
+QUESTIONS = {"exists": 0, "status": 0, "read": 0, "newest": 0}
 DELTA = {
     "spark.databricks.delta.snapshotPartitions": "2",
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -35,7 +35,7 @@ def session(jars: str, conf: dict[str, str]) -> SparkSession:
 def count_questions() -> None:
     """Counts what the collector asks of the file system."""
     for name in QUESTIONS:
-        owner = iceberg_table.JavaSnapshots if name == "refresh" else hadoop_files.HadoopFiles
+        owner = iceberg_table.JavaSnapshots if name == "newest" else hadoop_files.HadoopFiles
         ask = getattr(owner, name)
 
         def counted(self, *args, ask=ask, name=name):
