@@ -1,7 +1,9 @@
 import time
 
 import pyarrow as pa
+import pytest
 
+from ledgerops.drills.applications import outside
 from ledgerops.drills.harness.fault_control import FaultControl
 from ledgerops.drills.harness.slow_udf import each_row, one_task
 
@@ -9,25 +11,30 @@ BATCH = pa.record_batch({"n": [1, 2, 3, 4, 5]})
 MANY = pa.record_batch({"n": range(100_000)})
 
 
-def test_rows_are_handed_on_as_they_are_and_at_once_while_nothing_is_asked(tmp_path):
-    control = tmp_path / "control.json"
+@pytest.fixture(autouse=True)
+def control(tmp_path, monkeypatch):
+    """What the outside is told to do."""
+    monkeypatch.setenv("OUTSIDE", str(tmp_path / "outside.json"))
+    monkeypatch.setattr(outside, "_known", {"at": 0.0, "values": {}})
+    return FaultControl(tmp_path / "outside.json")
+
+
+def test_rows_are_handed_on_as_they_are_and_at_once_while_nothing_is_asked():
     began = time.monotonic()
 
-    assert list(each_row(FaultControl(control), "row")([MANY, MANY])) == [MANY, MANY]
-    assert list(one_task(FaultControl(control), 1)([MANY])) == [MANY]
+    assert list(each_row([MANY, MANY])) == [MANY, MANY]
+    assert list(one_task([MANY])) == [MANY]
     assert time.monotonic() - began < 20  # a millisecond for each row takes minutes
 
 
-def test_each_row_costs_what_the_control_file_says(tmp_path):
-    control = tmp_path / "control.json"
-    FaultControl(control).set(row=0.02)
+def test_each_row_costs_what_the_control_file_says(control):
+    control.set(row=0.02)
     began = time.monotonic()
 
-    assert list(each_row(FaultControl(control), "row")([BATCH])) == [BATCH]
+    assert list(each_row([BATCH])) == [BATCH]
     assert time.monotonic() - began >= 0.1
 
 
-def test_outside_a_task_nobody_is_the_slow_one(tmp_path):
-    control = tmp_path / "control.json"
-    FaultControl(control).set(straggle=60.0)
-    assert list(one_task(FaultControl(control), 1)([BATCH])) == [BATCH]
+def test_outside_a_task_nobody_is_the_slow_one(control):
+    control.set(straggle=60.0)
+    assert list(one_task([BATCH])) == [BATCH]

@@ -1,11 +1,9 @@
 """Counts the rows of each key in windows of event time and delivers the closed windows."""
 
-# mypy: ignore-errors
 import outside
 from pyspark.sql import functions as F
 
-opts = outside.options()
-spark = outside.session("counts", opts)
+spark, opts = outside.application("counts")
 rows = outside.rows(spark, opts).withWatermark("event_time", opts.delay)
-counts = rows.groupBy(F.window("event_time", opts.window), "key").agg(F.count("*").alias("n"), F.sum("amount"))
+counts = rows.groupBy(F.window("event_time", "5 seconds"), "key").agg(F.count("*").alias("n"), F.sum("amount"))
 outside.serve(spark, opts, lambda: outside.start(counts.writeStream.foreachBatch(outside.deliver), opts))

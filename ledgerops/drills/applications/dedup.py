@@ -1,10 +1,8 @@
 """Removes duplicates by id. With an empty --delay it remembers every id for ever."""
 
-# mypy: ignore-errors
 import outside
 
-opts = outside.options()
-spark = outside.session("dedup", opts)
+spark, opts = outside.application("dedup")
 rows = outside.rows(spark, opts)
 if opts.delay:
     rows = rows.withWatermark("event_time", opts.delay).dropDuplicates(["id", "event_time"])

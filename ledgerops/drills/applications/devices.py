@@ -1,6 +1,5 @@
 """Reads devices through a data source written in Python, which asks a gateway for its newest reading."""
 
-# mypy: ignore-errors
 import json
 import os
 import time
@@ -9,8 +8,7 @@ from pathlib import Path
 import outside
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
-opts = outside.options()
-spark = outside.session("devices", opts)
+spark, opts = outside.application("devices")
 
 
 def gateway():

@@ -1,13 +1,11 @@
 """Computes a feature of each row in a Python function and appends it to Parquet files."""
 
-# mypy: ignore-errors
 import time
 
 import outside
 from pyspark.sql import functions as F
 
-opts = outside.options()
-spark = outside.session("features", opts)
+spark, opts = outside.application("features")
 
 
 @F.udf("double")

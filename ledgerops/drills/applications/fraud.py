@@ -1,11 +1,9 @@
 """Looks up each row's key in a table and asks a remote service about the row, which answers after --wait."""
 
-# mypy: ignore-errors
 import outside
 from pyspark.sql import functions as F
 
-opts = outside.options()
-spark = outside.session("fraud", opts)
+spark, opts = outside.application("fraud")
 known = spark.createDataFrame([(str(number), number % 7) for number in range(opts.keys)], "key STRING, risk INT")
 rows = outside.rows(spark, opts).join(F.broadcast(known), "key", "left")
 if opts.wait:

@@ -1,13 +1,11 @@
 """Appends rows to a table, or merges them into it; a second query copies the table to a third one."""
 
-# mypy: ignore-errors
 from pathlib import Path
 
 import outside
 from pyspark.sql import functions as F
 
-opts = outside.options()
-spark = outside.session("lake", opts)
+spark, opts = outside.application("lake")
 rows = outside.rows(spark, opts)
 table = str(Path(opts.output).absolute())
 if opts.parts:

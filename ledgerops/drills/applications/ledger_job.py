@@ -1,6 +1,5 @@
 """A job of the ledger, on rows of its own generator."""
 
-# mypy: ignore-errors
 import time
 from pathlib import Path
 
@@ -10,8 +9,7 @@ from ledgerops.ledger.jobs import find_job
 from ledgerops.ledger.plan.plan import parse_plan
 from ledgerops.ledger.sources.tables import open_source
 
-opts = outside.options()
-spark = outside.session("ledger", opts)
+spark, opts = outside.application("ledger")
 job = find_job("daily_counts")
 plan = parse_plan(Path("plan.yaml").read_text("utf-8"), "plan.yaml")
 rows = open_source(

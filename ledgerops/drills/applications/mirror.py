@@ -1,11 +1,9 @@
 """Copies rows to another topic, or to Parquet files where they do not come from a topic."""
 
-# mypy: ignore-errors
 import outside
 from pyspark.sql import functions as F
 
-opts = outside.options()
-spark = outside.session("mirror", opts)
+spark, opts = outside.application("mirror")
 rows = outside.rows(spark, opts)
 
 

@@ -3,12 +3,13 @@
 How the services behave at the moment is read from the JSON file that the variable OUTSIDE names.
 """
 
-# mypy: ignore-errors
 import argparse
 import json
 import os
 import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -17,7 +18,7 @@ FIELDS = "id STRING, key STRING, amount DOUBLE, event_time TIMESTAMP"
 _known = {"at": 0.0, "values": {}}
 
 
-def now(name, default=0.0):
+def now(name: str, default: Any = 0.0) -> Any:
     """The present value of something outside, such as the seconds that the warehouse takes for a write."""
     if time.monotonic() - _known["at"] > 0.2:
         try:
@@ -28,8 +29,8 @@ def now(name, default=0.0):
     return _known["values"].get(name, default)
 
 
-def options(**defaults):
-    """The command line of every application."""
+def application(name):
+    """The Spark session of an application, whose Python workers can import this module, and its options."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--source", choices=("rate", "files", "kafka", "delta"), default="rate")
     parser.add_argument("--input", default="input", help="folder, topic or table")
@@ -46,7 +47,6 @@ def options(**defaults):
         "--trigger", default="", help="'2 seconds'; 'once' reads what is there; empty runs back to back"
     )
     parser.add_argument("--delay", default="10 seconds", help="of the watermark")
-    parser.add_argument("--window", default="5 seconds")
     parser.add_argument("--wait", type=float, default=0.0, help="milliseconds that each row waits for an answer")
     parser.add_argument("--name", default="")
     parser.add_argument("--checkpoint", default="checkpoint")
@@ -56,16 +56,11 @@ def options(**defaults):
     parser.add_argument("--merge", action="store_true", help="merge rows into a Delta table by their key")
     parser.add_argument("--gold", default="", help="a table that a second query writes, from that of the first")
     parser.add_argument("--restart", action="store_true", help="start a query again when it fails")
-    parser.set_defaults(**defaults)
-    return parser.parse_args()
-
-
-def session(name, opts):
-    """A Spark session with `opts.shuffle` shuffle partitions; its Python workers can import this module."""
+    opts = parser.parse_args()
     spark = SparkSession.builder.appName(name).config("spark.sql.shuffle.partitions", str(opts.shuffle)).getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     spark.sparkContext.addPyFile(__file__)
-    return spark
+    return spark, opts
 
 
 def rows(spark, opts, place=None):
@@ -88,21 +83,20 @@ def _read(spark, opts, place):
                 F.col("timestamp").alias("event_time"),
             )
         )
-    if opts.source == "files":
-        reader = spark.readStream.schema(FIELDS)
-        if opts.cap:
-            reader = reader.option("maxFilesPerTrigger", opts.cap)
-        return reader.json(place)
-    if opts.source == "delta":
-        reader = spark.readStream.format("delta")
-        if opts.start == "latest":
-            reader = reader.option("startingVersion", "latest")
-        return (reader.option("maxFilesPerTrigger", opts.cap) if opts.cap else reader).load(place)
-    reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", opts.servers)
-    reader = reader.option("subscribe", place).option("startingOffsets", opts.start)
+    reader, limit = spark.readStream, "maxFilesPerTrigger"
+    if opts.source == "kafka":
+        limit = "maxOffsetsPerTrigger"
+        reader = reader.format("kafka").option("kafka.bootstrap.servers", opts.servers)
+        reader = reader.option("subscribe", place).option("startingOffsets", opts.start)
     if opts.cap:
-        reader = reader.option("maxOffsetsPerTrigger", opts.cap)
-    return reader.load().select(F.from_json(F.col("value").cast("string"), FIELDS).alias("v")).select("v.*")
+        reader = reader.option(limit, opts.cap)
+    if opts.source == "kafka":
+        return reader.load().select(F.from_json(F.col("value").cast("string"), FIELDS).alias("v")).select("v.*")
+    if opts.source == "files":
+        return reader.schema(FIELDS).json(place)
+    if opts.start == "latest":
+        reader = reader.option("startingVersion", "latest")
+    return reader.format("delta").load(place)
 
 
 def deliver(frame, batch):
@@ -115,6 +109,38 @@ def deliver(frame, batch):
     if now("fail"):
         raise OSError(str(now("fail")))
     frame.write.format("noop").mode("overwrite").save()
+
+
+def total(key: tuple[str, ...], parts: Iterable[Any], state: Any) -> Iterator[Any]:
+    """The number of rows of a key so far, in Python state, after `row` seconds for each new row."""
+    import pandas as pd
+
+    count = sum(len(part) for part in parts)
+    time.sleep(now("row") * count)
+    seen = count + (state.get[0] if state.exists else 0)
+    state.update((seen,))
+    yield pd.DataFrame({"key": [key[0]], "n": [seen]})
+
+
+def burn(parts: Iterator[Any]) -> Iterator[Any]:
+    """Passes the rows on after `burn` seconds of computing in each partition."""
+    until = time.monotonic() + now("burn")
+    while time.monotonic() < until:
+        sum(range(1000))
+    yield from parts
+
+
+def fill_heap(spark: SparkSession, left: float, pieces: list[Any]) -> None:
+    """Adds texts of the JVM to `pieces` until only `left` MiB of its heap are free; many small ones take the collector
+    long."""
+    jvm = spark.sparkContext._jvm
+    comma, text = jvm.java.util.regex.Pattern.compile(","), "text," * 250_000
+    machine = jvm.java.lang.Runtime.getRuntime()
+    while True:
+        jvm.java.lang.System.gc()
+        if machine.maxMemory() - machine.totalMemory() + machine.freeMemory() <= left * 2**20:
+            return
+        pieces.append(comma.split(text))
 
 
 def start(writer, opts, name=None):

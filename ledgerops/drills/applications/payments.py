@@ -1,11 +1,9 @@
 """Joins orders with their payments, which come within ten seconds."""
 
-# mypy: ignore-errors
 import outside
 from pyspark.sql import functions as F
 
-opts = outside.options()
-spark = outside.session("payments", opts)
+spark, opts = outside.application("payments")
 orders = outside.rows(spark, opts).withWatermark("event_time", opts.delay)
 payments = (
     outside.rows(spark, opts, opts.second)

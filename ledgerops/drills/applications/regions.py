@@ -1,12 +1,10 @@
 """Spreads rows over regions, each of which asks a server of its own."""
 
-# mypy: ignore-errors
 import time
 
 import outside
 
-opts = outside.options()
-spark = outside.session("regions", opts)
+spark, opts = outside.application("regions")
 
 
 def ask(parts):

@@ -1,26 +1,15 @@
 """Two queries in one application: a small report, and a rebuild that computes a lot at times."""
 
-# mypy: ignore-errors
 import copy
-import time
 
 import outside
 
-opts = outside.options()
-spark = outside.session("reports", opts)
+spark, opts = outside.application("reports")
 spark.conf.set("spark.sql.shuffle.partitions", "2")
 
 
-def rebuild(parts):
-    """Passes the rows on after `burn` seconds of computing in each partition."""
-    until = time.monotonic() + outside.now("burn")
-    while time.monotonic() < until:
-        sum(range(1000))
-    yield from parts
-
-
 source = outside.rows(spark, opts)
-heavy = source.repartition(4).mapInPandas(rebuild, source.schema)
+heavy = source.repartition(4).mapInPandas(outside.burn, source.schema)
 
 
 def small():

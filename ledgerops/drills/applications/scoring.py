@@ -1,14 +1,12 @@
 """Scores rows with a model in pandas and hands them to a sink of Spark's."""
 
-# mypy: ignore-errors
 import time
 
 import outside
 import pandas as pd
 from pyspark.sql import functions as F
 
-opts = outside.options()
-spark = outside.session("scoring", opts)
+spark, opts = outside.application("scoring")
 
 
 @F.pandas_udf("double")

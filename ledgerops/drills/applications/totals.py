@@ -1,11 +1,9 @@
 """Shows the whole table of totals by key after each batch, in memory."""
 
-# mypy: ignore-errors
 import outside
 from pyspark.sql import functions as F
 
-opts = outside.options(name="totals")
-spark = outside.session("totals", opts)
+spark, opts = outside.application("totals")
 totals = outside.rows(spark, opts).groupBy("key").agg(F.sum("amount").alias("total"), F.max("event_time"))
 
 

@@ -1,11 +1,9 @@
 """Derives very many columns from each row; most of a batch is planning."""
 
-# mypy: ignore-errors
 import outside
 from pyspark.sql import functions as F
 
-opts = outside.options()
-spark = outside.session("wide", opts)
+spark, opts = outside.application("wide")
 rows = outside.rows(spark, opts)
 names = [f"c{number}" for number in range(opts.keys)]
 rows = rows.select("*", *[(F.col("amount") * F.lit(index + 1)).alias(name) for index, name in enumerate(names)])

@@ -17,7 +17,6 @@ from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 import ledgerops
 from ledgerops.common.kafka import KafkaClient
 from ledgerops.drills.applications.outside import deliver
-from ledgerops.drills.harness.fault_control import FaultControl
 from ledgerops.ledger.jobs import find_job
 from ledgerops.ledger.jobs.job import Job
 from ledgerops.ledger.plan.plan import parse_plan
@@ -67,7 +66,6 @@ class TargetApp:
         self.spark, self.folder = spark, folder
         self.drill: str = stored["drill"]
         self.names: dict[str, str] = stored["names"]
-        self.control = FaultControl(folder / "outside.json")
         self.kept: dict[str, Kept] = {}
         self.each_turn: list[Callable[[], None]] = []  # called ten times a second by the driver's main thread
         self.origin = 0.0

@@ -1,17 +1,15 @@
 """Batches whose cost is not their rows': Python, planning, too many tasks, and another query."""
 
 import time
-from collections.abc import Iterator
 from math import sqrt
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from ledgerops.drills.applications.outside import burn, now
 from ledgerops.drills.harness import slow_udf
 from ledgerops.drills.harness.case import LATE_SYMPTOMS, scripted
 from ledgerops.drills.harness.effects import batches_outlast
-from ledgerops.drills.harness.fault_control import FaultControl
 from ledgerops.drills.harness.target_app import TargetApp
 from ledgerops.drills.scenarios.plans import TWO_PARTITIONS, steady
 
@@ -22,7 +20,7 @@ TOO_MANY_TASKS_TRIGGER_SECONDS = 1.0
 
 def start_too_many_tasks(app: TargetApp) -> None:
     def write(rows: DataFrame, batch: int) -> None:
-        tasks = int(app.control("partitions", USUAL_PARTITIONS))
+        tasks = int(now("partitions", USUAL_PARTITIONS))
         rows.repartition(tasks, "customer_id").write.format("noop").mode("overwrite").save()
 
     app.query(app.rows(steady(191, 60)), write=write, trigger=TOO_MANY_TASKS_TRIGGER_SECONDS)
@@ -31,7 +29,7 @@ def start_too_many_tasks(app: TargetApp) -> None:
 def start_python_bound(app: TargetApp) -> None:
     """The query does not use foreachBatch, behind which Spark reports no Python time."""
     rows = slow_udf.by_partition(app, steady(201, 100, TWO_PARTITIONS))
-    app.query(rows.mapInArrow(slow_udf.each_row(app.control, "row"), rows.schema), sink="noop")
+    app.query(rows.mapInArrow(slow_udf.each_row, rows.schema), sink="noop")
 
 
 TABLE_ROWS = 6_000_000  # some seconds to read and to join
@@ -44,7 +42,7 @@ def start_table_scan(app: TargetApp) -> None:
     accounts = app.spark.read.schema("id BIGINT, account STRING").csv(place)
 
     def write(rows: DataFrame, batch: int) -> None:
-        if app.control("scan"):
+        if now("scan"):
             rows = rows.join(accounts, F.hash("customer_id") == accounts.id, "left")
         rows.write.format("noop").mode("overwrite").save()
 
@@ -76,7 +74,7 @@ def start_small_batch_overhead(app: TargetApp) -> None:
     deployed = [LONG_TRIGGER_SECONDS]
 
     def deploy() -> None:
-        wanted = SHORT_TRIGGER_SECONDS if app.control("short") else LONG_TRIGGER_SECONDS
+        wanted = SHORT_TRIGGER_SECONDS if now("short") else LONG_TRIGGER_SECONDS
         if deployed[-1] != wanted:
             deployed.append(wanted)
             app.kept["main"].query.stop()
@@ -89,24 +87,12 @@ BURNING_TASKS = 4  # two rounds on two cores: whoever asks for a core meanwhile 
 BURN_SECONDS = 2.2  # of computing in each of them
 
 
-def hungry(faults: FaultControl) -> object:
-    """A step that passes rows on unchanged, after wasting CPU time while the control file says so."""
-
-    def step(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        until = time.monotonic() + float(faults("burn", 0.0))
-        while time.monotonic() < until:
-            sum(range(1000))
-        yield from batches
-
-    return step
-
-
 def start_noisy_neighbour(app: TargetApp) -> None:
     """The neighbour's own batches also outlast their interval, but only the other query suffers through no fault of its
     own."""
     app.job("dedup_transactions", steady(55, 100))
     rows = app.rows(steady(56, 100)).repartition(BURNING_TASKS)
-    app.query(rows.mapInArrow(hungry(app.control), rows.schema), role="hog")
+    app.query(rows.mapInArrow(burn, rows.schema), role="hog")
 
 
 DRILLS = (

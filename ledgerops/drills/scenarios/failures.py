@@ -1,15 +1,15 @@
 """Queries that fail: once, again and again, or with a backlog to catch up with."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pandas as pd
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from ledgerops.drills.applications.outside import now
 from ledgerops.drills.harness.case import scripted
 from ledgerops.drills.harness.effects import fails
-from ledgerops.drills.harness.fault_control import FaultControl
 from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.target_app import TargetApp
 from ledgerops.drills.scenarios.plans import ONE_FUTURE_ROW, TWO_PARTITIONS, steady
@@ -27,22 +27,18 @@ def parsed(rows: DataFrame) -> DataFrame:
     return cut.select(read.alias("row")).select("row.*")
 
 
-def scored(control: FaultControl) -> Callable[[Iterator[pd.DataFrame]], Iterator[pd.DataFrame]]:
+def score(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
     """Passes rows on, and raises on the bad row until the control file says to skip it."""
-
-    def score(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        for rows in batches:
-            bad = rows[rows["poison"]]
-            if len(bad) and not control("skip"):
-                raise ValueError(f"no score for transaction {bad['transaction_id'].iloc[0]}")
-            yield rows
-
-    return score
+    for rows in batches:
+        bad = rows[rows["poison"]]
+        if len(bad) and not now("skip"):
+            raise ValueError(f"no score for transaction {bad['transaction_id'].iloc[0]}")
+        yield rows
 
 
 def start_crash_loop(app: TargetApp) -> None:
     rows: DataFrame = app.rows(CRASH_PLAN).select("transaction_id", F.expr(POISON).alias("poison"))
-    app.query(rows.mapInPandas(scored(app.control), "transaction_id string, poison boolean"), keep=True)
+    app.query(rows.mapInPandas(score, "transaction_id string, poison boolean"), keep=True)
 
 
 @contextmanager
@@ -63,7 +59,7 @@ def start_catch_up(app: TargetApp) -> None:
         app.job("dedup_transactions", app.rows(steady(52, 300, TWO_PARTITIONS), max_rows=CATCH_UP_CAP))
 
     def turn() -> None:
-        if app.kept["main"].failure_noted and not app.control("fail"):
+        if app.kept["main"].failure_noted and not now("fail"):
             begin()
 
     begin()

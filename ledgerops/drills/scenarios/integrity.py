@@ -7,9 +7,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 import ledgerops
+from ledgerops.drills.applications.outside import now
 from ledgerops.drills.harness.bundle import Bundle
 from ledgerops.drills.harness.case import FAULT_SECONDS, ONSET_SECONDS, scripted
-from ledgerops.drills.harness.fault_control import FaultControl
 from ledgerops.drills.harness.target_app import TargetApp
 from ledgerops.drills.scenarios.plans import steady
 from ledgerops.ledger.plan.plan import parse_plan
@@ -40,24 +40,17 @@ def first_conflict(bundle: Bundle) -> float | None:
 ROWS_PER_LOSS = 50  # of which one is lost
 
 
-def losing_rows(faults: FaultControl) -> object:
+def losing_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """A step of the query that drops some rows while the control file says so."""
-
-    def step(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            if faults("lose"):
-                kept = np.arange(batch.num_rows) % ROWS_PER_LOSS != 0
-                yield batch.filter(pa.array(kept))
-            else:
-                yield batch
-
-    return step
+    for batch in batches:
+        kept = np.arange(batch.num_rows) % ROWS_PER_LOSS != 0
+        yield batch.filter(pa.array(kept)) if now("lose") else batch
 
 
 def start_ledger_imbalance(app: TargetApp) -> None:
     def transform(transactions: DataFrame) -> DataFrame:
         entered = ledgerops.book(transactions, "in", amount="amount")
-        passed = entered.mapInArrow(losing_rows(app.control), entered.schema)
+        passed = entered.mapInArrow(losing_rows, entered.schema)
         return ledgerops.book(passed, "out", amount="amount")
 
     app.job("masked_transactions", steady(25, 200), transform=transform)

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pyspark.errors import PySparkException
 
 import ledgerops
+from ledgerops.drills.applications.outside import now
 from ledgerops.drills.harness.case import control
 from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.target_app import TargetApp
@@ -19,12 +20,12 @@ from ledgerops.errors import UserError
 def start_restart(app: TargetApp) -> None:
     def turn() -> None:
         query = app.kept["main"].query
-        if app.control("away") and query.isActive:
+        if now("away") and query.isActive:
             try:
                 query.stop()
             except PySparkException:
                 pass  # it takes longer than Spark waits; the next turn asks again
-        elif not app.control("away") and not query.isActive:
+        elif not now("away") and not query.isActive:
             app.job("dedup_transactions", steady(102, 200))
 
     app.job("dedup_transactions", steady(102, 200))
@@ -35,7 +36,7 @@ def start_gap(app: TargetApp) -> None:
     watches = [ledgerops.attach(app.spark)]
 
     def turn() -> None:
-        blind = bool(app.control("blind"))
+        blind = bool(now("blind"))
         if blind and watches:
             watches.pop().close()
         elif not blind and not watches:
@@ -53,7 +54,7 @@ MAX_COMMAND_SECONDS = 60.0  # for a command on a busy machine
 def start_exporter_dead(app: TargetApp) -> None:
     def switch() -> None:
         hub = getattr(ledgerops.attach(app.spark), "_hub", None)
-        if app.control("close") and hub is not None:
+        if now("close") and hub is not None:
             hub.exporter.close()
             app.each_turn.remove(switch)
 

@@ -7,6 +7,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from ledgerops.drills.applications.outside import fill_heap, now
 from ledgerops.drills.harness.actions import cores_taken
 from ledgerops.drills.harness.case import LATE_SYMPTOMS, scripted
 from ledgerops.drills.harness.effects import at_once, batches_outlast
@@ -17,7 +18,6 @@ from ledgerops.drills.scenarios.plans import steady
 
 # R1, GC pressure: from the onset, a cache in the driver occupies most of its heap, and batches wait for GC.
 FREE_HEAP_MIB = 60  # that the cache leaves
-PIECE_TEXTS = 250_000  # texts of a few letters; many small things take the collector long
 
 
 def start_gc_pressure(app: TargetApp) -> None:
@@ -25,23 +25,13 @@ def start_gc_pressure(app: TargetApp) -> None:
 
     def turn() -> None:
         """Fills all of the heap but `FREE_HEAP_MIB` MiB while the control file says so, then releases it."""
-        if not app.control("cache"):
+        if not now("cache"):
             pieces.clear()
         elif not pieces:
-            jvm: Any = app.spark.sparkContext._jvm
-            comma, text = jvm.java.util.regex.Pattern.compile(","), "text," * PIECE_TEXTS
-            while _free_bytes(jvm) > FREE_HEAP_MIB * 2**20:
-                pieces.append(comma.split(text))
+            fill_heap(app.spark, FREE_HEAP_MIB, pieces)
 
     app.job("dedup_transactions", steady(11, 400))
     app.each_turn.append(turn)
-
-
-def _free_bytes(jvm: Any) -> int:
-    """Bytes of the heap that nothing lives in."""
-    jvm.java.lang.System.gc()
-    machine = jvm.java.lang.Runtime.getRuntime()
-    return int(machine.maxMemory() - machine.totalMemory() + machine.freeMemory())
 
 
 # R2, memory spill: from the onset, a cache takes the memory in which batches sort rows, so they sort on disk.
@@ -57,7 +47,7 @@ def start_memory_spill(app: TargetApp) -> None:
 
     def turn() -> None:
         """Takes the memory while the control file says so, then releases it."""
-        wanted = bool(app.control("cache"))
+        wanted = bool(now("cache"))
         if wanted and len(held) < SLICES:
             numbers = [
                 F.rand(CACHE_COLUMNS * len(held) + column).alias(f"c{column}") for column in range(CACHE_COLUMNS)

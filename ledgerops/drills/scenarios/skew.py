@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import psutil
 
+from ledgerops.drills.applications.outside import total
 from ledgerops.drills.harness import slow_udf
 from ledgerops.drills.harness.actions import EXECUTOR, executor_killed
 from ledgerops.drills.harness.case import LATE_SYMPTOMS, Fault, scripted
@@ -47,6 +48,12 @@ SINK_AND_WHALE_PLAN = steady(
 )
 
 
+def start_whale_key(app: TargetApp) -> None:
+    customers = app.rows(WHALE_KEY_PLAN).groupBy("customer_id")
+    totals = customers.applyInPandasWithState(total, "key STRING, n LONG", "n LONG", "update", "NoTimeout")
+    app.query(totals, mode="update")
+
+
 def waiting_by_customer(app: TargetApp, plan: str, milliseconds: int) -> None:
     """A query whose rows are shuffled by customer, where each waits."""
     rows = app.rows(plan).repartition(slow_udf.WAITING_TASKS, "customer_id")
@@ -55,7 +62,7 @@ def waiting_by_customer(app: TargetApp, plan: str, milliseconds: int) -> None:
 
 def start_straggler(app: TargetApp) -> None:
     rows = app.rows(steady(211, 200)).repartition(slow_udf.WAITING_TASKS)
-    app.query(rows.mapInArrow(slow_udf.one_task(app.control, 1), rows.schema))
+    app.query(rows.mapInArrow(slow_udf.one_task, rows.schema))
 
 
 # P03, slow executor: one of two executors is repeatedly stopped and resumed, so that it runs a fifth of the time.
@@ -100,7 +107,7 @@ def start_scheduler_skew(app: TargetApp) -> None:
 DRILLS = (
     scripted(
         name="whale-key", id="F05", text="60 % of the rows belong to one customer and are processed by one task",
-        start=lambda app: app.query(slow_udf.scored(app.rows(WHALE_KEY_PLAN), 10), mode="update"),
+        start=start_whale_key, control={"row": 0.01},
         effect=batches_outlast(2.0), fault_seconds=30.0, seconds=125.0, conf=slow_udf.CONF, master=slow_udf.MASTER,
         expected=("key-skew",), component=("stage=customer_id", "key=customer_id"), remedy="salt", may=LATE_SYMPTOMS,
     ),
