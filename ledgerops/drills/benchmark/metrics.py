@@ -10,7 +10,7 @@ import pyarrow as pa
 from prometheus_client.parser import text_string_to_metric_families
 from pyarrow import parquet
 
-from ledgerops.drills.harness.scraping import FILE
+from ledgerops.drills.harness.watching import SCRAPES_FILE
 from ledgerops.errors import UserError, cannot_read
 from ledgerops.metrics import verdict
 
@@ -37,7 +37,7 @@ class Sample(NamedTuple):
 def samples(folder: Path, clean: Callable[[str], str] = str) -> Iterator[Sample]:
     """What the scrapes of a drill read, in their order, with `up` for each. `clean` is applied to each text. Raises
     UserError when the drill was not scraped, or when a scrape cannot be read."""
-    file = folder / FILE
+    file = folder / SCRAPES_FILE
     try:
         with gzip.open(file, "rt", encoding="utf-8") as lines:
             scrapes = [json.loads(line) for line in lines]

@@ -5,12 +5,12 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ledgerops.drills.harness.case import Case
 from ledgerops.drills.harness.injector import Injector
-from ledgerops.drills.harness.scraping import SPARK_CONF
 from ledgerops.ledger.run.spark_session import session_conf
 from ledgerops.ledger.run.start import SESSION_CONF
 from ledgerops.ledger.sinks.delta import CONF
@@ -20,6 +20,14 @@ from ledgerops.servers.java import SHORT_LIVED, java_home
 APPLICATIONS = Path(__file__).parent.parent / "applications"
 OUTSIDE = APPLICATIONS / "outside.py"  # what they share
 SCRIPTED = APPLICATIONS.parent / "target.py"  # whose queries the drill itself starts
+# what an operator sets for Prometheus: the names of the metrics must not contain the random id of the application
+SPARK_CONF: Mapping[str, str] = {
+    "spark.sql.streaming.metricsEnabled": "true",
+    "spark.ui.prometheus.enabled": "true",
+    "spark.metrics.namespace": "spark",
+    "spark.metrics.conf.*.sink.prometheusServlet.class": "org.apache.spark.metrics.sink.PrometheusServlet",
+    "spark.metrics.conf.*.sink.prometheusServlet.path": "/metrics/prometheus",
+}
 APP = "ledgerops drill"  # dashboards mark this name; it must not say which drill it is
 
 

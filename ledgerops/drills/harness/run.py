@@ -28,9 +28,8 @@ from ledgerops.drills.harness.case import WORDS, Case
 from ledgerops.drills.harness.delta_table import DeltaTable
 from ledgerops.drills.harness.feeder import Feeder, Send, to_folder, to_topic
 from ledgerops.drills.harness.injector import Injector
-from ledgerops.drills.harness.polling import polling
 from ledgerops.drills.harness.processes import descendants
-from ledgerops.drills.harness.scraping import scraping
+from ledgerops.drills.harness.watching import polling, scraping
 from ledgerops.errors import UserError
 from ledgerops.servers.process import send
 

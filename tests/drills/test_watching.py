@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from ledgerops.drills.harness.scraping import scraping
+from ledgerops.drills.harness.watching import scraping
 from tests.serving import Quiet, serving
 
 
