@@ -21,11 +21,13 @@ Examples:
 """
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
 
 from ledgerops.cli.arg_types import whole
+from ledgerops.common.shutdown import Stop
 from ledgerops.errors import UserError, did_you_mean, os_reason
 
 OUT = Path("runs/drills")
@@ -54,7 +56,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from ledgerops.common.shutdown import Stop
     from ledgerops.drills import BY_NAME, DRILLS
     from ledgerops.drills.scoring import results
 
@@ -69,10 +70,7 @@ def run(args: argparse.Namespace) -> int:
         raise UserError("--save is for the fixed drills, by name or all: without --seed and --remedies")
     if args.remedies:
         return _remedies(args)
-    unknown = [name for name in args.names if name not in BY_NAME]
-    if unknown:
-        hint = did_you_mean(unknown[0], BY_NAME, "ledgerops drill --list names them")
-        raise UserError(f"no drill {unknown[0]!r}; {hint}")
+    _must_be_known(args.names, BY_NAME, "ledgerops drill --list names them")
     for place in (args.publish and args.publish.parent, args.save, args.score is None and args.out):
         if place:
             _must_take_files(place)
@@ -84,18 +82,13 @@ def run(args: argparse.Namespace) -> int:
     if args.score is not None:
         found, problems = results.score_again(_one(args.score), chosen)
     else:
-        stop = Stop()
-        with stop.on_signals():
-            stop.calm()  # drivers, brokers and busy processes are ended in order
+        with _until_stopped() as stop:
             found, problems = results.perform_scripted(chosen, args.out, args.seed or 1, args.lanes, stop)
-        if stop.asked:
-            raise KeyboardInterrupt
     return results.finish(found, problems, args.publish, args.save, args.note)
 
 
 def _drawn(args: argparse.Namespace) -> int:
     """Runs the cases of a seed below `--out`, or scores those in a folder."""
-    from ledgerops.common.shutdown import Stop
     from ledgerops.drills.drawn.draw import cases
     from ledgerops.drills.harness.suite import perform
     from ledgerops.drills.scoring import drawn_page
@@ -103,14 +96,10 @@ def _drawn(args: argparse.Namespace) -> int:
     problems: dict[str, str] = {}
     folders: list[Path] | None = args.score
     if folders is None:
-        folder, stop = args.out / f"seed-{args.seed}", Stop()
-        folders = [folder]
-        with stop.on_signals():
-            stop.calm()
+        [folder] = folders = [args.out / f"seed-{args.seed}"]
+        with _until_stopped() as stop:
             chosen = cases(args.seed, args.count)
             problems = perform(chosen, folder, args.lanes, stop, lambda _, bundle: drawn_page.one_line(bundle.folder))
-        if stop.asked:
-            raise KeyboardInterrupt
     return drawn_page.finish(folders, problems, args.publish, args.note)
 
 
@@ -130,38 +119,43 @@ def _export(args: argparse.Namespace) -> int:
 
 def _remedies(args: argparse.Namespace) -> int:
     """Takes the advised steps on the cases of a seed, or scores those in a folder, and prints or publishes them."""
-    from ledgerops.common.shutdown import Stop
     from ledgerops.drills.remedies import page
     from ledgerops.drills.remedies.step import KINDS, remedy_cases
     from ledgerops.drills.remedies.suite import perform_remedies
     from ledgerops.drills.scoring import sections
 
-    unknown = [name for name in args.names if name not in KINDS]
-    if unknown:
-        hint = did_you_mean(unknown[0], KINDS, f"there are {', '.join(KINDS)}")
-        raise UserError(f"no drill {unknown[0]!r}; {hint}")
+    _must_be_known(args.names, KINDS, f"there are {', '.join(KINDS)}")
     if args.publish:
         _must_take_files(args.publish.parent)
     problems: dict[str, str] = {}
     folder = _one(args.score) if args.score else None
     if folder is None:
-        folder, stop = args.out / f"remedies-{args.seed or 1}", Stop()
+        folder = args.out / f"remedies-{args.seed or 1}"
         _must_take_files(folder)
-        with stop.on_signals():
-            stop.calm()
+        with _until_stopped() as stop:
             chosen = remedy_cases(args.seed or 1, kinds=args.names or KINDS)
             problems = perform_remedies(chosen, folder, args.lanes, stop)
-        if stop.asked:
-            raise KeyboardInterrupt
     found = page.all_taken(folder)
     part = page.part(found, args.note)
     print(part.text, part.drills, sep="\n\n")
-    if args.publish:
-        sections.publish(args.publish, part)
-        print(f"wrote {args.publish}")
-    for name, problem in problems.items():
-        print(f"{name} could not be run: {problem}")
+    sections.conclude(part, args.publish, problems)
     return 2 if problems else int(any(each.kind == "did not help" for each in found if not each.control))
+
+
+@contextmanager
+def _until_stopped() -> Iterator[Stop]:
+    """After a signal drivers, brokers and busy processes are ended in order, and then the command."""
+    stop = Stop()
+    with stop.on_signals():
+        stop.calm()
+        yield stop
+    if stop.asked:
+        raise KeyboardInterrupt
+
+
+def _must_be_known(names: Sequence[str], known: Collection[str], hint: str) -> None:
+    if unknown := next((name for name in names if name not in known), None):
+        raise UserError(f"no drill {unknown!r}; {did_you_mean(unknown, known, hint)}")
 
 
 def _one(folders: Sequence[Path]) -> Path:

@@ -111,11 +111,7 @@ def finish(folders: Sequence[Path], problems: Mapping[str, str], page: Path | No
             problems = {place.name: str(error), **problems}
     if results:
         print(sums(results), "", drills(results), "", sep="\n")
-    if page is not None and results:
-        sections.publish(page, part(results, note))
-        print(f"wrote {page}")
-    for name, problem in problems.items():
-        print(f"{name} could not be run: {problem}")
+    sections.conclude(part(results, note) if results else None, page, problems)
     if problems or not results:
         return 2
     return int(not all(_passed(result) for result in results))

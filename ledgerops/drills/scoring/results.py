@@ -83,11 +83,8 @@ def finish(
             f"{totals.first:.2f}, median time {totals.seconds or 0:.1f} s, findings in {totals.alarms} of "
             f"{totals.controls} controls"
         )
-    if publish is not None and scored:
-        sections.publish(publish, page.part(scored, problems, scored[0].bundle.stored["seed"], note))
-        print(f"wrote {publish}")
-    for name, problem in problems.items():
-        print(f"{name} could not be run: {problem}")
+    part = page.part(scored, problems, scored[0].bundle.stored["seed"], note) if scored else None
+    sections.conclude(part, publish, problems)
     if problems:
         return 2
     return int(not all(each.score.passed for each in scored))

@@ -4,6 +4,7 @@ What was found drill by drill is on a page beside the one on accuracy, between m
 """
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +16,15 @@ class Part(NamedTuple):
     text: str
     row: tuple[str, str, str, str]
     drills: str
+
+
+def conclude(part: Part | None, page: Path | None, problems: Mapping[str, str]) -> None:
+    """Publishes a part where both are there, and prints what could not be run, by name. Raises OSError."""
+    if part is not None and page is not None:
+        publish(page, part)
+        print(f"wrote {page}")
+    for name, problem in problems.items():
+        print(f"{name} could not be run: {problem}")
 
 
 def publish(page: Path, part: Part) -> None:
