@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from ledgerops.drills import BY_NAME, DRILLS
+    from ledgerops.drills.catalogue import BY_NAME, DRILLS
     from ledgerops.drills.scoring import results
 
     if args.export:

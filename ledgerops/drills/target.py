@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 import ledgerops
 from ledgerops.common.files import write_json
 from ledgerops.common.shutdown import stop_queries
-from ledgerops.drills import BY_NAME
+from ledgerops.drills.catalogue import BY_NAME
 from ledgerops.drills.harness.target_app import TargetApp
 from ledgerops.ledger.sources.spark_source import register
 

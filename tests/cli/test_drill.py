@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from ledgerops.drills import BY_NAME
+from ledgerops.drills.catalogue import BY_NAME
 from ledgerops.drills.harness.run import run
 from ledgerops.errors import UserError
 from tests.paths import RECORDED

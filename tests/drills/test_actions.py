@@ -7,7 +7,7 @@ import psutil
 import pytest
 
 from ledgerops.common.shutdown import Stop
-from ledgerops.drills import DRILLS
+from ledgerops.drills.catalogue import DRILLS
 from ledgerops.drills.drawn.draw import cases
 from ledgerops.drills.harness.actions import ACTIONS, cores_taken
 from ledgerops.drills.harness.delta_table import DeltaTable

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 import pytest
 
 from ledgerops.common.shutdown import Stop
-from ledgerops.drills import BY_NAME
+from ledgerops.drills.catalogue import BY_NAME
 from ledgerops.drills.drawn.draw import case_of
 from ledgerops.drills.harness.application import APP, _environment
 from ledgerops.drills.harness.injector import Injector

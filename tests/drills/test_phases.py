@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from ledgerops.common.shutdown import Stop
-from ledgerops.drills import BY_NAME
+from ledgerops.drills.catalogue import BY_NAME
 from ledgerops.drills.harness.bundle import Bundle
 from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.run import CaseRun

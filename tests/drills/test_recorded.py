@@ -9,7 +9,7 @@ from ledgerops.diagnosis.facts.known_failures import KNOWN
 from ledgerops.diagnosis.proof import proof
 from ledgerops.diagnosis.report import finding_document
 from ledgerops.diagnosis.rules import RULES
-from ledgerops.drills import BY_NAME
+from ledgerops.drills.catalogue import BY_NAME
 from ledgerops.drills.scoring.score import score
 from ledgerops.metrics.first_steps import BY_LARGEST_PART, FIRST_STEPS, ONE_LONG_BATCH
 from tests.diagnosis.contradictions import contradictions

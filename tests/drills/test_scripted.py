@@ -5,7 +5,7 @@ import re
 import pytest
 
 from ledgerops.diagnosis.rules import RULES
-from ledgerops.drills import BY_NAME, DRILLS
+from ledgerops.drills.catalogue import BY_NAME, DRILLS
 from ledgerops.ledger.plan.plan import parse_plan
 
 each_drill = pytest.mark.parametrize("drill", DRILLS, ids=lambda drill: drill.name)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ledgerops.common.shutdown import Stop
-from ledgerops.drills import BY_NAME
+from ledgerops.drills.catalogue import BY_NAME
 from ledgerops.drills.harness.bundle import Bundle
 from ledgerops.drills.harness.case import Case
 from ledgerops.drills.harness.suite import perform
