@@ -14,7 +14,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from ledgerops.drills.benchmark import calibration, page, score
+from ledgerops.drills.benchmark import page, score
 from ledgerops.drills.benchmark.baselines.data import cases
 from ledgerops.drills.benchmark.methods import ABLATIONS, METHODS, DataSet, Method
 from ledgerops.drills.benchmark.splits import SPLITS, TEST
@@ -59,14 +59,12 @@ def _run(args: argparse.Namespace) -> None:
         print(f", AC@1 {every['AC@1']['share']:.2f}" if every["AC@1"] else "", file=sys.stderr)
     truths = data.truths()
     answers = score.read(args.out / "recording.jsonl", truths, data.causes())
-    confidence = page.calibrated(calibration.claims(truths, answers))
-    results = [found[method.slug] for method in METHODS]
-    ablations = [found[method.slug] for method in ABLATIONS]
-    print(page.compared(results), "", page.ablated(results, ablations), "", confidence, sep="\n")
+    ran = f"on {today()} by `make benchmark`, on {machine()}"
+    results, ablations = ([found[method.slug] for method in some] for some in (METHODS, ABLATIONS))
+    text = page.section(results, ablations, truths, answers, args.split, ran)
+    print(text)
     if args.publish:
-        misses, sample = page.missed(truths, answers), page.sample_of(args.split, truths)
-        ran = f"on {today()} by `make benchmark`, on {machine()}"
-        put(args.publish, "benchmark", page.section(results, ablations, confidence, misses, sample, ran))
+        put(args.publish, "benchmark", text)
         print(f"wrote {args.publish}")
 
 

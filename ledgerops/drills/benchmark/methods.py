@@ -60,8 +60,7 @@ def _package(method: str) -> Callable[[DataSet], Iterator[Answer]]:
 
 
 def _log_reader(data: DataSet) -> Iterator[Answer]:
-    look = partial(log_reader.by_log_reader, program=data.environment / "bin" / "ignis")
-    return (answer for case in data.cases for answer in look(case))
+    return _each(partial(log_reader.by_log_reader, program=data.environment / "bin" / "ignis"))(data)
 
 
 def _live(data: DataSet) -> Iterator[Answer]:
@@ -104,8 +103,8 @@ METHODS = (
     ),
     Method("thresholds", "fixed thresholds", METRICS, _each(thresholds.by_thresholds)),
     Method("backlog", "backlog alone", "the backlog in offsets", _each(thresholds.by_backlog)),
-    Method("z-score", "z-score ranking", TOLD, _each(ranking.by_z_score)),
-    Method("change-point", "change-point ranking", TOLD, _each(ranking.by_change_point)),
+    Method("z-score", "z-score ranking", TOLD, _each(partial(ranking.answer, score=ranking.z_score))),
+    Method("change-point", "change-point ranking", TOLD, _each(partial(ranking.answer, score=ranking.change_point))),
     Method("baro", "BARO (fse-baro)", TOLD, _package("baro")),
     Method("n-sigma", "n-sigma (fse-baro)", TOLD, _package("nsigma")),
     Method("log-reader", "spark-ignis", "Spark's event log", _log_reader),

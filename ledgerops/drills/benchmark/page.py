@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ledgerops.drills.benchmark.calibration import Claim
 from ledgerops.drills.benchmark.methods import Method
 from ledgerops.drills.benchmark.score import judge, share
 from ledgerops.drills.scoring.report import table
@@ -12,6 +11,10 @@ from ledgerops.drills.scoring.report import table
 STRENGTHS = ("just", "clear", "gross")
 # the confidences that rules state are at most a few values: 0.5 (unsure), 0.8 (likely), 0.95 (clear), and shares
 BINS = ((0.0, 0.5), (0.5, 0.6), (0.6, 0.7), (0.7, 0.8), (0.8, 0.9), (0.9, 1.0))
+
+
+Truths = Mapping[str, Mapping[str, Any]]  # by case
+Answers = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
 class Result(NamedTuple):
@@ -23,15 +26,16 @@ class Result(NamedTuple):
 
 
 def section(
-    results: Sequence[Result], ablations: Sequence[Result], confidence: str, misses: str, sample: str, ran: str
+    results: Sequence[Result], ablations: Sequence[Result], truths: Truths, answers: Answers, split: str, ran: str
 ) -> str:
-    """Everything between the marks. `confidence` and `misses`: tables; `sample`: which cases these are; `ran`: when and
-    on what machine."""
+    """Everything between the marks. `truths` and `answers` of the recording: of the cases of the split, by their names;
+    `ran`: when and on what machine."""
     counts = results[0].figures["all"]
+    seeds = ", ".join(map(str, sorted({int(case.partition("-")[0]) for case in truths})))
     cpu = sum(result.cpu_seconds for result in (*results, *ablations))
     parts = [
-        f"Measured {ran}, in {cpu:.0f} CPU seconds: {counts['faults']} "
-        f"faults and {counts['healthy']} healthy cases, {sample}. In brackets: Wilson's interval of 95 %.\n",
+        f"Measured {ran}, in {cpu:.0f} CPU seconds: {counts['faults']} faults and {counts['healthy']} healthy cases, "
+        f"split `{split}`, seeds {seeds}. In brackets: Wilson's interval of 95 %.\n",
         compared(results),
         "",
         "### Without a part of the data\n",
@@ -44,20 +48,14 @@ def section(
         "### Is the stated confidence true?\n",
         "Each first cause at warning or above that stood for a tenth of its case, healthy cases included, by the "
         "confidence with which the replay of the recording stated it.\n",
-        confidence,
+        calibrated(claims(truths, answers)),
         "",
         "### What was missed\n",
         "Faults whose cause was not first in the recording.\n",
-        misses,
+        missed(truths, answers),
         "",
     ]
     return "\n".join(parts)
-
-
-def sample_of(split: str, cases: Iterable[str]) -> str:
-    """The split of the cases, and their seeds, which are in their names."""
-    seeds = sorted({int(case.partition("-")[0]) for case in cases})
-    return f"split `{split}`, seeds {', '.join(map(str, seeds))}"
 
 
 def compared(results: Iterable[Result]) -> str:
@@ -99,6 +97,31 @@ def strengths(results: Iterable[Result]) -> str:
     return table(("AC@1", *STRENGTHS), rows)
 
 
+class Claim(NamedTuple):
+    """A first cause at warning or above: how sure it was on the median, and whether it is accepted."""
+
+    confidence: float
+    true: bool
+
+
+def claims(truths: Truths, answers: Answers) -> list[Claim]:
+    """One claim for each case and each cause that stood first in it for at least a tenth of its answers. Void cases are
+    left out, as are causes that are true of the machine."""
+    found = []
+    for case, truth in truths.items():
+        if truth["void"]:
+            continue
+        firsts: dict[str, list[float]] = {}
+        for answer in answers.get(case, ()):
+            serious = [cause for cause in answer["causes"] if cause.get("severity", "warning") != "info"]
+            if serious and "confidence" in serious[0]:
+                firsts.setdefault(serious[0]["cause"], []).append(serious[0]["confidence"])
+        for cause, sure in firsts.items():
+            if 10 * len(sure) >= len(answers[case]) and cause not in truth["also_true"]:
+                found.append(Claim(sorted(sure)[len(sure) // 2], cause in truth["accepted"]))
+    return found
+
+
 def calibrated(claims: Sequence[Claim]) -> str:
     """A row for each bin of confidence that has claims: of so many, how many were right, with Wilson's interval."""
     rows = []
@@ -111,7 +134,7 @@ def calibrated(claims: Sequence[Claim]) -> str:
     return table(("confidence", "on average", "first causes", "true", "share"), rows)
 
 
-def missed(truths: Mapping[str, Any], answers: Mapping[str, Sequence[Any]]) -> str:
+def missed(truths: Truths, answers: Answers) -> str:
     """A row for each fault whose cause does not lead, with what stood first in most answers from the harm on; the last
     column is for a person."""
     rows = []

@@ -62,14 +62,14 @@ def test_fixed_thresholds_fire_as_alerts_would(tmp_path, metrics, last):
 STEADY, JUMPED = [1.0, 1.1, 1.0, 1.1, 1.0, 1.1, 1.0, 1.1], [0.2, 0.2, 0.2, 0.2, 9.0, 9.0, 9.0, 9.0]
 
 
-@pytest.mark.parametrize("method", [ranking.by_z_score, ranking.by_change_point])
-def test_a_ranking_names_the_cause_of_the_metric_that_moved(tmp_path, method):
-    found = method(case(tmp_path, {f"{PART}/python": JUMPED, f"{PART}/sink_wait": STEADY}, fault=5))
+@pytest.mark.parametrize("score", [ranking.z_score, ranking.change_point])
+def test_a_ranking_names_the_cause_of_the_metric_that_moved(tmp_path, score):
+    found = ranking.answer(case(tmp_path, {f"{PART}/python": JUMPED, f"{PART}/sink_wait": STEADY}, fault=5), score)
     assert said(found)[0][0] == "python-bound"
     assert found[0]["at"] == T0 + 35
 
 
-@pytest.mark.parametrize("method", [ranking.by_z_score, ranking.by_change_point])
+@pytest.mark.parametrize("score", [ranking.z_score, ranking.change_point])
 @pytest.mark.parametrize(
     ("duration", "speaks"),
     [
@@ -77,8 +77,8 @@ def test_a_ranking_names_the_cause_of_the_metric_that_moved(tmp_path, method):
         pytest.param([1.0, 1.0, 1.0, 7.0, 7.0, 7.1, 7.0, 7.0], True, id="a step"),
     ],
 )
-def test_a_ranking_speaks_of_a_healthy_case_only_if_the_query_does_worse(tmp_path, method, duration, speaks):
-    found = method(case(tmp_path, {f"{PART}/python": JUMPED, DURATION: duration}))
+def test_a_ranking_speaks_of_a_healthy_case_only_if_the_query_does_worse(tmp_path, score, duration, speaks):
+    found = ranking.answer(case(tmp_path, {f"{PART}/python": JUMPED, DURATION: duration}), score)
     assert bool(found[0]["causes"]) is speaks
 
 

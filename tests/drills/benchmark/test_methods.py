@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from ledgerops.drills.benchmark import __main__ as command
-from ledgerops.drills.benchmark import calibration, page, score
+from ledgerops.drills.benchmark import page, score
 from ledgerops.drills.benchmark.baselines import ours, outside, packages
 from ledgerops.drills.benchmark.baselines.data import BenchmarkCase
-from ledgerops.drills.benchmark.calibration import Claim
 from ledgerops.drills.benchmark.methods import ABLATIONS, METHODS
+from ledgerops.drills.benchmark.page import Claim
 from ledgerops.errors import UserError
 from ledgerops.model.records import Observation
 from tests.drills.benchmark.tiny import T0, case, write
@@ -136,7 +136,7 @@ def stated(case: str, cause: str, times: int = 10, severity: str = "warning", su
     ],
 )
 def test_a_first_cause_is_a_claim_that_is_true_or_not(answers, claimed):
-    assert calibration.claims(TRUTHS, answers) == claimed
+    assert page.claims(TRUTHS, answers) == claimed
 
 
 def test_claims_are_counted_by_their_confidence():

@@ -5,7 +5,7 @@ case. Of a healthy case, of which there is no such time, they compare the last t
 only if batch duration, lag, backlog or watermark pass their threshold: of hundreds of metrics, some always do.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -21,8 +21,6 @@ from ledgerops.drills.benchmark.baselines.data import (
 )
 from ledgerops.drills.benchmark.baselines.mapping import causes_of
 
-SPEAK_Z = 10.0
-SPEAK_BREAK = 0.9
 MIN_SAMPLES = 3  # before, and after
 
 Score = Callable[[Array, Array], float]
@@ -50,6 +48,9 @@ def change_point(before: Array, after: Array) -> float:
     return best
 
 
+SPEAKS: Mapping[Score, float] = {z_score: 10.0, change_point: 0.9}  # of a healthy case, from there on
+
+
 def rank(
     times: Sequence[float], metrics: Sequence[Series], split: float, score: Score
 ) -> list[tuple[str, float, float]]:
@@ -64,21 +65,11 @@ def rank(
     return sorted(found, key=lambda entry: -entry[2])
 
 
-def answer(case: BenchmarkCase, score: Score, speaks: float) -> list[Answer]:
-    """The causes that the metrics with the highest scores name; of a healthy case only above `speaks`."""
+def answer(case: BenchmarkCase, score: Score) -> list[Answer]:
+    """The causes that the metrics with the highest scores name; of a healthy case only above what SPEAKS says."""
     times, metrics = series(case.rows(), case.started, case.ended)
     ranked = rank(times, metrics, case.split, score)
     service = max((value for name, _, value in ranked if name.partition("{")[0] in SERVICE), default=0.0)
-    if case.onset is None and service < speaks:
+    if case.onset is None and service < SPEAKS[score]:
         return [answered(case.name, case.ended, ())]
     return [answered(case.name, case.ended, causes_of((name, way) for name, way, _ in ranked))]
-
-
-def by_z_score(case: BenchmarkCase) -> list[Answer]:
-    """The z-score ranking."""
-    return answer(case, z_score, SPEAK_Z)
-
-
-def by_change_point(case: BenchmarkCase) -> list[Answer]:
-    """The change-point ranking."""
-    return answer(case, change_point, SPEAK_BREAK)
