@@ -7,7 +7,7 @@ import pytest
 
 from ledgerops.drills.harness.bundle import Bundle
 from ledgerops.drills.harness.case import scripted
-from ledgerops.drills.harness.effects import at_once, batches_outlast, fails
+from ledgerops.drills.harness.effects import at_once
 from ledgerops.drills.scoring.score import score
 from ledgerops.model.recording import encode
 from ledgerops.model.spark_progress import format_instant
@@ -60,13 +60,6 @@ def stage(at):
     sizes = {"input_bytes": 0, "shuffle_read_bytes": 0, "shuffle_write_bytes": 0, "spill_bytes": 0}
     place = {"stage_id": 1, "name": "save", "started": at + 0.1, "ended": at + 0.4, "reads_shuffle": True}
     return {**whole, **spread, **sizes, **place, "executors": {}}
-
-
-@pytest.mark.parametrize(("lines", "times", "expected"), [((3.0, 9.0), 2, 9.0), ((3.0,), 2, None), ((), 1, None)])
-def test_a_failure_takes_effect_when_the_application_notes_it(bundle, lines, times, expected):
-    log = "".join(json.dumps({"at": at, "error": "disk quota exceeded"}) + "\n" for at in lines)
-    (bundle.folder / "failures.jsonl").write_text(log)
-    assert fails(times)(bundle) == expected
 
 
 def drill(**changes):
@@ -133,21 +126,3 @@ def test_the_place_may_be_named_by_the_role(bundle):
 
     assert found.faults[0].in_place
     assert not found.faults[0].is_root  # it is explained by the sink
-
-
-def test_effects_go_by_the_files_of_the_checkpoint(tmp_path):
-    import os
-
-    (tmp_path / "times.json").write_text(json.dumps({"origin": T0, "injected": T0 + 3, "ended": T0 + 60}))
-    checkpoint = tmp_path / "checkpoints" / "main"
-    for number, (planned, done) in enumerate([(0, 1), (2, 3), (4, 9), (9, 15)]):
-        for folder, at in (("offsets", planned), ("commits", done)):
-            file = checkpoint / folder / str(number)
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text('v1\n{}\n{"transactions":{"0":5}}\n')
-            os.utime(file, (T0 + at, T0 + at))
-
-    assert batches_outlast(2.0)(Bundle(tmp_path)) == T0 + 6
-    assert batches_outlast(8.0)(Bundle(tmp_path)) is None
-    assert batches_outlast(2.0, times=2)(Bundle(tmp_path)) == T0 + 6
-    assert batches_outlast(2.0, times=3)(Bundle(tmp_path)) is None

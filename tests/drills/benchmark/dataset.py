@@ -2,12 +2,11 @@
 
 import gzip
 import json
-import os
 from pathlib import Path
 
 from ledgerops.drills.harness.case import Case
+from tests.drills.checkpoints import T0, checkpoint
 
-T0 = 1_790_000_000.0
 SINK = Case(
     name="07-slow-sink", kind="slow-sink", seed=18, app="warehouse", trigger=2.0, onset="later", onset_seconds=40.0,
     strength="clear", query="orders", expected=("slow-sink",), harm="given", harm_after=5.0, seconds=60.0,
@@ -25,7 +24,7 @@ def finding(rule, severity="warning"):
 def drill(below: Path, case: Case, answers: dict[float, list[dict]], scrapes: list[dict] | None = None) -> Path:
     """The folder of a drill whose live exporter gave these findings, all of them root causes, at these seconds."""
     folder = below / f"seed-{case.seed}" / case.name
-    for part in ("recording", "eventlog/eventlog_v2_local-1", "application", f"checkpoints/{case.query}/offsets"):
+    for part in ("recording", "eventlog/eventlog_v2_local-1", "application"):
         (folder / part).mkdir(parents=True)
     case.save(folder)
     times = {"origin": T0, "injected": T0 + case.onset_seconds, "ended": T0 + case.seconds}
@@ -46,8 +45,5 @@ def drill(below: Path, case: Case, answers: dict[float, list[dict]], scrapes: li
     (folder / "eventlog" / "eventlog_v2_local-1" / "events_1_local-1").write_text(log + "\n")
     for source in (f"{case.app}.py", "outside.py"):
         (folder / "application" / source).write_text("# source\n")
-    for number in range(int(case.seconds // 2)):
-        file = folder / "checkpoints" / case.query / "offsets" / str(number)
-        file.touch()
-        os.utime(file, (T0 + 2 * number,) * 2)
+    checkpoint(folder / "checkpoints" / case.query, planned=range(0, int(case.seconds), 2))
     return folder

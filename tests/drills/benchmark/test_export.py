@@ -15,7 +15,8 @@ from ledgerops.drills.benchmark.export import export
 from ledgerops.drills.benchmark.splits import splits
 from ledgerops.drills.scoring import drawn
 from ledgerops.drills.scoring.drawn_page import SEEN
-from tests.drills.benchmark.dataset import QUIET, SINK, T0, drill, finding
+from tests.drills.benchmark.dataset import QUIET, SINK, drill, finding
+from tests.drills.checkpoints import T0
 
 UNSEEN = SEEN[-1] + 4
 ANSWERS = {10.0: [], 50.0: [finding("slow-sink"), finding("trigger-overrun")], 55.0: [finding("slow-sink")]}
@@ -263,3 +264,16 @@ def test_other_files_are_never_replaced(runs, tmp_path, capsys):
     assert main(["drill", "--export", str(tmp_path / "set"), "--score", str(runs)]) == 2
     assert "contains files that do not belong to a data set" in capsys.readouterr().err
     assert files(tmp_path / "set") == {"mine.txt": b"mine"}
+
+
+def test_drawn_drills_of_several_folders_are_scored_together(runs, tmp_path, capsys):
+    drill(tmp_path / "more", replace(QUIET, seed=UNSEEN), {10.0: []})
+
+    main(["drill", "--score", str(runs), str(tmp_path / "more")])
+    printed = capsys.readouterr().out
+    assert "| 18-07-slow-sink " in printed and f"| {UNSEEN}-08-bursts " in printed
+
+
+def test_scripted_drills_are_in_one_folder(tmp_path, capsys):
+    assert main(["drill", "--score", str(tmp_path), str(tmp_path)]) == 2
+    assert "--score cannot be several folders, except of drawn drills" in capsys.readouterr().err

@@ -8,8 +8,8 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from ledgerops.drills.benchmark.baselines.data import SCRAPE_SECONDS, BenchmarkCase, cases
+from tests.drills.checkpoints import T0
 
-T0 = 1_790_000_000.0
 QUERY = {"app": "shop", "instance": "driver", "job": "ledgerops", "query": "orders"}
 Metrics = Mapping[str, Sequence[float | None]]
 
