@@ -1,24 +1,15 @@
 """What is done to processes from outside, and that it ends."""
 
 import time
-from contextlib import ExitStack
 
 import psutil
 import pytest
 
-from ledgerops.common.shutdown import Stop
 from ledgerops.drills.catalogue import DRILLS
 from ledgerops.drills.drawn.draw import cases
 from ledgerops.drills.harness.actions import ACTIONS, cores_taken
 from ledgerops.drills.harness.delta_table import DeltaTable
-from ledgerops.drills.harness.injector import Injector
 from ledgerops.errors import UserError
-
-
-@pytest.fixture
-def injector(tmp_path):
-    with ExitStack() as opened:
-        yield Injector(tmp_path, "none", {"main": "query"}, opened, Stop())
 
 
 def test_a_busy_process_computes_until_it_is_ended(injector):
