@@ -24,8 +24,7 @@ drills = pytest.mark.parametrize("name", NAMES)
 @drills
 def test_a_drill_is_judged_as_it_was_published(name):
     found = score(BY_NAME[name], bundle(name), verdicts=verdicts(name))
-    # one whose limit is known, and published, may fail or pass
-    assert found.passed or BY_NAME[name].limit, (found.early, found.untrue, found.faults)
+    assert found.passed, (found.early, found.untrue, found.faults)
 
 
 @drills
@@ -43,7 +42,7 @@ def test_status_findings_and_remedies_agree_with_the_figures(name):
 
 @drills
 def test_every_number_of_every_finding_is_in_the_recording(name):
-    assert wrong(numbers(name)) == () or BY_NAME[name].limit
+    assert wrong(numbers(name)) == ()
 
 
 @drills
@@ -91,7 +90,7 @@ def test_rows_that_are_about_to_be_deleted_are_kept_before_the_cap_is_raised():
 
 
 def test_every_drill_has_a_recording():
-    assert {name for name, drill in BY_NAME.items() if not drill.limit} <= set(NAMES) <= set(BY_NAME)
+    assert set(NAMES) == set(BY_NAME)
 
 
 def test_what_no_drill_exercises_is_known():

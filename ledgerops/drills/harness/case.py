@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -108,7 +108,6 @@ class Case:
     recovers: bool = True  # whether the repair ends the fault, so that the findings must vanish
     deadline_seconds: float = DEADLINE_SECONDS
     heavy: bool = False  # takes the whole machine: runs alone
-    limit: str = ""  # why it is not found as it should be, where that is known: published beside its score
 
     def save(self, folder: Path) -> None:
         """Writes a drawn case to `folder/case.json`."""
@@ -116,10 +115,9 @@ class Case:
 
     @staticmethod
     def load(folder: Path) -> Case:
-        """A drawn case. Raises OSError or ValueError when the folder has none."""
+        """A drawn case, perhaps of an older version. Raises OSError or ValueError when the folder has none."""
         found = json.loads((folder / "case.json").read_text("utf-8"))
-        tuples = {name: _tuples(value) for name, value in found.items() if isinstance(value, list)}
-        return Case(**found | tuples)
+        return Case(**{each.name: _tuples(found[each.name]) for each in fields(Case) if each.name in found})
 
     @property
     def faults(self) -> tuple[Fault, ...]:

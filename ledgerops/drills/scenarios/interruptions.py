@@ -1,6 +1,5 @@
 """Controls: a restart, a gap in what is observed, and an exporter that is down. Nothing may be found."""
 
-import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -70,10 +69,6 @@ def exporter_dead(injector: Injector) -> Iterator[None]:
     injector.outside.set(close=True)
     injector.until(lambda: ask(injector).returncode != 0, MAX_CLOSE_SECONDS, "the end of the exporter")
     answer = ask(injector)
-    (injector.folder / "diagnose.json").write_text(
-        json.dumps({"exit": answer.returncode, "output": answer.stdout, "errors": answer.stderr}, indent=1) + "\n",
-        "utf-8",
-    )
     if answer.returncode != 2 or UNKNOWN not in answer.stderr or answer.stdout:
         raise UserError(f"drill {injector.drill}: ledgerops diagnose ended with {answer.returncode}: {answer.stderr}")
     yield

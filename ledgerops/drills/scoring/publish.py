@@ -55,11 +55,8 @@ def _result(totals: report.Sums, void: int, not_run: int) -> str:
 
 
 def _missed(scored: Sequence[Scored], problems: Mapping[str, str]) -> Sequence[str]:
-    rows = [
-        (drill.name, "took no effect" if found.void else drill.limit or "not understood yet")
-        for drill, _, found in scored
-        if not found.passed
-    ]
+    reasons = {True: "took no effect", False: "not understood yet"}
+    rows = [(drill.name, reasons[found.void]) for drill, _, found in scored if not found.passed]
     rows += [(name, f"could not be run: {problem}") for name, problem in problems.items()]
     return ("Not reached:\n", report.table(("drill", "reason"), rows), "") if rows else ()
 

@@ -97,17 +97,13 @@ def cases(folder: Path, split: str = TEST) -> list[BenchmarkCase]:
             case = json.loads((place / "case.json").read_text("utf-8"))
             truth = json.loads((folder / "truth" / f"{place.name}.json").read_text("utf-8"))
             if truth["split"] == split:
-                found.append(BenchmarkCase(place, case["started"], case["ended"], onset(truth)))
+                onset = None if truth["healthy"] else float(truth["fault_at"])
+                found.append(BenchmarkCase(place, case["started"], case["ended"], onset))
         except (OSError, ValueError, KeyError) as error:
             raise UserError(f"{place} is no case of a data set ({error})") from None
     if not found:
         raise UserError(f"no cases of the split {split} in {folder}; make them with ledgerops drill --export")
     return found
-
-
-def onset(truth: Mapping[str, Any]) -> float | None:
-    """When the fault of a case began, None for a healthy one."""
-    return None if truth["healthy"] else float(truth["fault_at"])
 
 
 def moved(before: Array, after: Array) -> float:
