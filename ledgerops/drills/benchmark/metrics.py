@@ -34,7 +34,7 @@ class Sample(NamedTuple):
     value: float
 
 
-def samples(folder: Path, clean: Callable[[str], str] = str) -> Iterator[Sample]:
+def samples(folder: Path, clean: Callable[[str], str]) -> Iterator[Sample]:
     """What the scrapes of a drill read, in their order, with `up` for each. `clean` is applied to each text. Raises
     UserError when the drill was not scraped, or when a scrape cannot be read."""
     file = folder / SCRAPES_FILE
@@ -63,9 +63,6 @@ def _json(labels: dict[str, str]) -> str:
 
 def write_parquet(found: list[Sample], file: Path) -> None:
     """Writes samples as Parquet: dictionaries for the repeated texts, in zstd."""
-    columns = list(zip(*found, strict=True)) or [(), (), (), ()]
     kinds = (pa.float64(), pa.string(), pa.string(), pa.float64())
-    table = pa.table(
-        {name: pa.array(column, kind) for name, column, kind in zip(Sample._fields, columns, kinds, strict=True)}
-    )
+    table = pa.Table.from_pylist([each._asdict() for each in found], pa.schema(zip(Sample._fields, kinds, strict=True)))
     parquet.write_table(table, file, compression="zstd", compression_level=19, use_dictionary=["metric", "labels"])

@@ -30,7 +30,11 @@ FIRST_STEPS = 2  # of a finding: what a person does before anything else
 MIN_TRIGGERS = 8  # for which a run with a longer interval lasts
 CATCH_UP = 1.5  # times as long as the run before: rows that piled up while the application started are read first
 DEFAULT_DELAY_SECONDS = 10.0  # where the step names no number
-CAPS = ("maxOffsetsPerTrigger", "maxFilesPerTrigger")
+# options of applications that are whole numbers, and what they are where the step names no number
+WHOLE = {
+    "maxOffsetsPerTrigger": ("cap", 0), "maxFilesPerTrigger": ("cap", 0), REPARTITION: ("repartition", 1),
+    SHUFFLE: ("shuffle", 1),
+}  # fmt: skip
 # the step of one fault, taken on another: it must not end it
 CONTROLS = (
     ("late-rows", "overload"), ("too-many-tasks", "slow-sink"), ("binding-cap", "late-rows"),
@@ -107,12 +111,9 @@ def treated(case: Case, settings: Sequence[Setting]) -> Case:
             options["delay"] = f"{value or DEFAULT_DELAY_SECONDS:g} seconds"
         elif name == CORES:
             changes["master"] = re.sub(r"\[\d+", f"[{value:.0f}", case.master)
-        elif name == REPARTITION:
-            options["repartition"] = int(value or 1)
-        elif name in CAPS:
-            options["cap"] = int(value or 0)
-        elif name == SHUFFLE:
-            options["shuffle"] = int(value or 1)
+        elif name in WHOLE:
+            option, default = WHOLE[name]
+            options[option] = int(value or default)
         elif name.startswith("spark."):
             conf[name] = str(value)
         else:

@@ -53,17 +53,12 @@ def details(drill: Case, bundle: Bundle, score: Score) -> str:
         if fault.seconds is None:
             lines.append(f"  NOT found: {what} of {fault.fault.query}")
             continue
-        flaws = [
-            text
-            for holds, text in (
-                (fault.is_root, "not a root cause"),
-                (fault.is_first, "not the first"),
-                (fault.in_place, "wrong place"),
-                (fault.has_remedy, "no fitting remedy"),
-            )
-            if not holds
-        ]
-        lines.append(f"  {what} found after {fault.seconds:.1f} s{': ' + ', '.join(flaws) if flaws else ''}")
+        met = {
+            "not a root cause": fault.is_root, "not the first": fault.is_first, "wrong place": fault.in_place,
+            "no fitting remedy": fault.has_remedy,
+        }  # fmt: skip
+        flaws = ", ".join(flaw for flaw, holds in met.items() if not holds)
+        lines.append(f"  {what} found after {fault.seconds:.1f} s{flaws and ': '}{flaws}")
     if score.early:
         lines.append(f"  before the fault: {', '.join(score.early)}")
     if score.untrue:
@@ -87,7 +82,8 @@ def by_drill(scored: Sequence[Scored]) -> str:
         if drill.healthy:
             found = ", ".join(score.early + score.untrue) or "silent"
         firsts = "yes" if score.faults and score.faults[0].is_first else "no" if score.faults else ""
-        reset = "" if not (score.faults and drill.recovers) else _seconds(score.reset_seconds)
+        gone = "not gone" if score.reset_seconds is None else f"{score.reset_seconds:.1f} s"
+        reset = gone if score.faults and drill.recovers else ""
         wrong = ", ".join(score.early + score.untrue) if not drill.healthy else ""
         rows.append((drill.id, drill.name, state(score), found, firsts, reset, wrong))
     return table(("", "drill", "", "found after", "root first", "reset", "not true"), rows)
@@ -101,7 +97,3 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
         "| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) + " |" for line in lines
     ]
     return "\n".join([texts[0], "|" + "|".join("-" * (width + 2) for width in widths) + "|", *texts[1:]])
-
-
-def _seconds(value: float | None) -> str:
-    return "not gone" if value is None else f"{value:.1f} s"
