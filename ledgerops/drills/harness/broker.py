@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import get_args
 
@@ -36,11 +37,9 @@ class Producer:
         table: Table = next(name for name in get_args(Table) if topic.endswith(name))
         stream = PlanStream(parse_plan(plan, f"{topic}.yaml"), round(time.time(), 3), table)
         self._target = KafkaTarget(client, topic, stream.partitions, self._stop.wait)
-        self._thread = threading.Thread(target=self._send, args=(stream,), name=f"producer of {topic}", daemon=True)
+        send = partial(produce, stream, self._target, records=None, at_once=False, wait=self._stop.wait)
+        self._thread = threading.Thread(target=send, name=f"producer of {topic}", daemon=True)
         self._thread.start()
-
-    def _send(self, stream: PlanStream) -> None:
-        produce(stream, self._target, records=None, at_once=False, wait=self._stop.wait)
 
     def stop(self) -> None:
         """Ends the load; waiting records are sent if the broker is up."""

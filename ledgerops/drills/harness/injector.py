@@ -36,12 +36,6 @@ class Injector:
         self.ui: Proxy  # before that page
         self.table: DeltaTable  # that the application reads
 
-    def open_broker(self, proxied: bool, seed: int) -> Broker:
-        """Starts a broker, which ends with the drill."""
-        self.broker = self.opened.enter_context(Broker(self.folder / "kafka", proxied, seed))
-        self.servers = self.broker.through.servers
-        return self.broker
-
     @property
     def running(self) -> bool:
         """Whether the driver is alive."""

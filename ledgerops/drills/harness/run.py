@@ -23,6 +23,7 @@ from ledgerops.common.shutdown import Stop
 from ledgerops.drills.harness.actions import ACTIONS
 from ledgerops.drills.harness.application import start_application
 from ledgerops.drills.harness.batches import starts
+from ledgerops.drills.harness.broker import Broker
 from ledgerops.drills.harness.bundle import Bundle, empty_folder
 from ledgerops.drills.harness.case import WORDS, Case
 from ledgerops.drills.harness.delta_table import DeltaTable
@@ -69,7 +70,7 @@ class CaseRun:
     def run(self) -> None:
         """Runs the case to its end. Raises UserError if the queries cannot start or it is stopped."""
         case, tools = self.case, self.tools
-        store(case, tools, self.seed, self.lanes)  # first of all: it marks the folder as ours
+        self._store()  # first of all: it marks the folder as ours
         tools.outside.set(**case.control)
         feeders = self._feeders()
         if case.trigger == -1.0 or case.options.get("start") == "earliest":
@@ -87,6 +88,14 @@ class CaseRun:
                     watching.enter_context(polling(self.folder, process.pid))
                 self._play(bundle)
             self._finish(process, feeders)
+
+    def _store(self) -> None:
+        """Writes what the drill is to its folder: of a scripted one its name, as the rest is in the code."""
+        if self.case.id:
+            stored = {"drill": self.case.name, "seed": self.seed, "names": self.tools.names, "lanes": self.lanes}
+            (self.folder / "drill.json").write_text(json.dumps(stored, indent=1) + "\n", "utf-8")
+        else:
+            self.case.save(self.folder)
 
     def _wait_for_queries(self) -> float:
         """Waits until the queries run, and a plain one has had time for a first batch. Gives the seconds to their
@@ -193,21 +202,13 @@ class CaseRun:
 
     def _open_broker(self) -> list[Send]:
         """Starts a broker with its topics and loads; gives what sends to each of TOPICS where there are these."""
-        case = self.case
-        broker = self.tools.open_broker(case.proxied or bool(case.topics), self.seed)
+        case, proxied = self.case, self.case.proxied or bool(self.case.topics)
+        self.tools.broker = broker = self.opened.enter_context(Broker(self.folder / "kafka", proxied, self.seed))
+        self.tools.servers = broker.through.servers
         broker.create(case.topics or dict.fromkeys((*TOPICS, "mirrored"), case.partitions), case.topic_conf)
         for topic, plan in case.loads:
             broker.produce(topic, plan)
         return [] if case.topics else [to_topic(broker.kafka.servers, topic, case.partitions) for topic in TOPICS]
-
-
-def store(case: Case, injector: Injector, seed: int, lanes: int) -> None:
-    """Writes what the drill is to its folder: of a scripted one its name, as the rest is in the code."""
-    if not case.id:
-        case.save(injector.folder)
-        return
-    stored = {"drill": case.name, "seed": seed, "names": injector.names, "lanes": lanes}
-    (injector.folder / "drill.json").write_text(json.dumps(stored, indent=1) + "\n", "utf-8")
 
 
 @contextmanager

@@ -46,7 +46,11 @@ class SlowFiles:
         target = self._classes / f"{CLASS.replace('.', '/')}.class"
         if not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(_compiled(spark))
+            jvm: Any = spark.sparkContext._jvm
+            compiler = jvm.org.codehaus.janino.SimpleCompiler()
+            compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
+            compiler.cook((files("ledgerops.drills.harness") / "slowfs.java").read_text("utf-8"))
+            target.write_bytes(compiler.getBytecodes()[CLASS])
 
     def location(self, folder: Path) -> str:
         """The folder as a checkpoint's location."""
@@ -60,11 +64,3 @@ class SlowFiles:
     def heal(self) -> None:
         """Makes it as fast as the local disk again."""
         self.control.unlink(missing_ok=True)
-
-
-def _compiled(spark: SparkSession) -> bytes:
-    jvm: Any = spark.sparkContext._jvm
-    compiler = jvm.org.codehaus.janino.SimpleCompiler()
-    compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
-    compiler.cook((files("ledgerops.drills.harness") / "slowfs.java").read_text("utf-8"))
-    return bytes(compiler.getBytecodes()[CLASS])
