@@ -18,7 +18,7 @@ from ledgerops.drills.benchmark import page, score
 from ledgerops.drills.benchmark.baselines.data import cases
 from ledgerops.drills.benchmark.methods import ABLATIONS, METHODS, DataSet, Method
 from ledgerops.drills.benchmark.splits import SPLITS, TEST
-from ledgerops.drills.scoring.publish import machine, today
+from ledgerops.drills.scoring.report import machine, today
 from ledgerops.drills.scoring.sections import put
 from ledgerops.errors import UserError
 

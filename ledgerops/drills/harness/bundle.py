@@ -12,11 +12,14 @@ The folder of a drawn drill has its case.json in place of drill.json, and Spark'
 
 import json
 import shutil
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import zstandard
 
 from ledgerops.checkpoint.batch_log import BatchLog, parse_source_offset
 from ledgerops.errors import UserError, cannot_read
@@ -87,6 +90,24 @@ class Bundle:
             ends = parse_source_offset(sources[0]) if sources else {}
             found.append(Commit(*batch, sum(ends.values())))
         return found
+
+    def save(self, folder: Path) -> None:
+        """Saves what a replay needs, compressed, without paths of this machine."""
+        target = folder / str(self.stored["drill"])
+        if target.resolve() == self.folder.resolve():
+            return  # already saved
+        (target / "recording").mkdir(parents=True, exist_ok=True)
+        for old in (target / "recording").glob("*"):
+            old.unlink()
+        own = str(self.folder.resolve())
+        replaced = [(own, "/drill"), (sys.prefix, "/venv"), (str(Path.cwd()), "/app"), (str(Path.home()), "/home/user")]
+        lines = b"".join(file.read_bytes() for file in sorted(self.recording.glob("recording-*.jsonl")))
+        for path, name in replaced:
+            lines = lines.replace(path.encode(), name.encode())
+        packed = zstandard.ZstdCompressor(level=19).compress(lines)
+        (target / "recording" / "recording-000001.jsonl.zst").write_bytes(packed)
+        (target / "drill.json").write_text(json.dumps(self.stored) + "\n", "utf-8")
+        (target / "times.json").write_text(json.dumps(self.times) + "\n", "utf-8")
 
     def _json(self, name: str) -> dict[str, Any]:
         """Raises UserError when the file is missing or not part of a drill."""

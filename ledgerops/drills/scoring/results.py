@@ -8,7 +8,6 @@ from ledgerops.drills.catalogue import BY_NAME
 from ledgerops.drills.harness.bundle import Bundle
 from ledgerops.drills.harness.case import Case
 from ledgerops.drills.harness.suite import perform
-from ledgerops.drills.scoring import publish as page
 from ledgerops.drills.scoring import report, sections
 from ledgerops.drills.scoring.score import Scored, score
 from ledgerops.errors import UserError
@@ -75,7 +74,7 @@ def finish(
     for drill, bundle, found in scored:
         print(report.details(drill, bundle, found))
         if save is not None:
-            page.save(bundle, save)
+            bundle.save(save)
     if len(scored) > 1:
         totals = report.sums(scored)
         print(
@@ -83,7 +82,7 @@ def finish(
             f"{totals.first:.2f}, median time {totals.seconds or 0:.1f} s, findings in {totals.alarms} of "
             f"{totals.controls} controls"
         )
-    part = page.part(scored, problems, scored[0].bundle.stored["seed"], note) if scored else None
+    part = report.part(scored, problems, scored[0].bundle.stored["seed"], note) if scored else None
     sections.conclude(part, publish, problems)
     if problems:
         return 2
