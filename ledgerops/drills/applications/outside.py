@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 FIELDS = "id STRING, key STRING, amount DOUBLE, event_time TIMESTAMP"
@@ -122,7 +122,22 @@ def total(key: tuple[str, ...], parts: Iterable[Any], state: Any) -> Iterator[An
     yield pd.DataFrame({"key": [key[0]], "n": [seen]})
 
 
-def burn(parts: Iterator[Any]) -> Iterator[Any]:
+def waiting(rows: DataFrame, milliseconds: float) -> DataFrame:
+    """Each row with an answer for which its task waited in the JVM, equally long on any machine."""
+    whole, part = divmod(round(milliseconds * 1_000_000), 1_000_000)
+    return rows.withColumn("answer", F.expr(f"reflect('java.lang.Thread', 'sleep', {whole}L, {part})"))
+
+
+def ask(parts: Iterator[Any]) -> Iterator[Any]:
+    """Passes the rows on; partition 1 first waits for `region` seconds."""
+    from pyspark import TaskContext
+
+    if TaskContext.get().partitionId() == 1:
+        time.sleep(now("region"))
+    yield from parts
+
+
+def compute(parts: Iterator[Any]) -> Iterator[Any]:
     """Passes the rows on after `burn` seconds of computing in each partition."""
     until = time.monotonic() + now("burn")
     while time.monotonic() < until:

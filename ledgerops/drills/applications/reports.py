@@ -9,7 +9,7 @@ spark.conf.set("spark.sql.shuffle.partitions", "2")
 
 
 source = outside.rows(spark, opts)
-heavy = source.repartition(4).mapInPandas(outside.burn, source.schema)
+heavy = source.repartition(4).mapInPandas(outside.compute, source.schema)
 
 
 def small():

@@ -86,6 +86,11 @@ class TargetApp:
         )  # fmt: skip
         return _instrumented(rows, label)
 
+    def partitioned_rows(self, plan: str) -> DataFrame:
+        """A stream of the embedded source of which each partition is a task, as Kafka's are."""
+        options = {"plan": plan, "table": "transactions", "origin": repr(self.origin), "rowsPerTask": "1"}
+        return _instrumented(self.spark.readStream.format("ledger").options(**options).load())
+
     def topic(self, table: str = "transactions", max_rows: int | None = None, lossy: bool = False) -> DataFrame:
         """A stream from the broker, as `ledgerops run --source kafka` reads it."""
         client = KafkaClient(os.environ["LEDGEROPS_KAFKA_SERVERS"])

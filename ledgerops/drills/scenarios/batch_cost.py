@@ -1,13 +1,14 @@
 """Batches whose cost is not their rows': Python, planning, too many tasks, and another query."""
 
 import time
+from collections.abc import Iterator
 from math import sqrt
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from ledgerops.drills.applications.outside import burn, now
-from ledgerops.drills.harness import slow_udf
+from ledgerops.drills.applications.outside import compute, now
 from ledgerops.drills.harness.case import LATE_SYMPTOMS, scripted
 from ledgerops.drills.harness.effects import batches_outlast
 from ledgerops.drills.harness.target_app import TargetApp
@@ -26,10 +27,17 @@ def start_too_many_tasks(app: TargetApp) -> None:
     app.query(app.rows(steady(191, 60)), write=write, trigger=TOO_MANY_TASKS_TRIGGER_SECONDS)
 
 
+def each_row(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Passes rows on unchanged after waiting for each as long as `row` of the control file says."""
+    for batch in batches:
+        time.sleep(now("row") * batch.num_rows)
+        yield batch
+
+
 def start_python_bound(app: TargetApp) -> None:
     """The query does not use foreachBatch, behind which Spark reports no Python time."""
-    rows = slow_udf.by_partition(app, steady(201, 100, TWO_PARTITIONS))
-    app.query(rows.mapInArrow(slow_udf.each_row, rows.schema), sink="noop")
+    rows = app.partitioned_rows(steady(201, 100, TWO_PARTITIONS))
+    app.query(rows.mapInArrow(each_row, rows.schema), sink="noop")
 
 
 TABLE_ROWS = 6_000_000  # some seconds to read and to join
@@ -92,7 +100,7 @@ def start_noisy_neighbour(app: TargetApp) -> None:
     own."""
     app.job("dedup_transactions", steady(55, 100))
     rows = app.rows(steady(56, 100)).repartition(BURNING_TASKS)
-    app.query(rows.mapInArrow(burn, rows.schema), role="hog")
+    app.query(rows.mapInArrow(compute, rows.schema), role="hog")
 
 
 DRILLS = (

@@ -4,9 +4,9 @@ Each row waits 10 ms, as for a remote service: two tasks process 200 rows per se
 machine.
 """
 
+from ledgerops.drills.applications.outside import waiting
 from ledgerops.drills.harness.case import LATE_SYMPTOMS, scripted
 from ledgerops.drills.harness.effects import batches_outlast, rows_wait
-from ledgerops.drills.harness.slow_udf import waiting
 from ledgerops.drills.scenarios.plans import TWO_PARTITIONS, stepped
 
 OVERLOAD_CAP = 320  # rows a batch, which then takes 1.6 s plus its planning

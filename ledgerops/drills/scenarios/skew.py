@@ -7,8 +7,7 @@ from contextlib import contextmanager
 
 import psutil
 
-from ledgerops.drills.applications.outside import total
-from ledgerops.drills.harness import slow_udf
+from ledgerops.drills.applications.outside import ask, total, waiting
 from ledgerops.drills.harness.actions import EXECUTOR, executor_killed
 from ledgerops.drills.harness.case import LATE_SYMPTOMS, Fault, scripted
 from ledgerops.drills.harness.effects import batches_outlast
@@ -16,6 +15,9 @@ from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.target_app import TargetApp
 from ledgerops.drills.scenarios.plans import steady
 
+WAITING_TASKS = 8  # that wait at the same time: more than the cores, as waiting needs none
+CONF = {"spark.sql.shuffle.partitions": str(WAITING_TASKS)}
+MASTER = f"local[{WAITING_TASKS}]"
 MANY_KEYS = "keys: {customers: 400, accounts: 440}"
 TWO_EXECUTORS = "local-cluster[2,1,1024]"
 
@@ -56,13 +58,13 @@ def start_whale_key(app: TargetApp) -> None:
 
 def waiting_by_customer(app: TargetApp, plan: str, milliseconds: int) -> None:
     """A query whose rows are shuffled by customer, where each waits."""
-    rows = app.rows(plan).repartition(slow_udf.WAITING_TASKS, "customer_id")
-    app.query(slow_udf.waiting(rows, milliseconds))
+    rows = app.rows(plan).repartition(WAITING_TASKS, "customer_id")
+    app.query(waiting(rows, milliseconds))
 
 
 def start_straggler(app: TargetApp) -> None:
-    rows = app.rows(steady(211, 200)).repartition(slow_udf.WAITING_TASKS)
-    app.query(rows.mapInArrow(slow_udf.one_task, rows.schema))
+    rows = app.rows(steady(211, 200)).repartition(WAITING_TASKS)
+    app.query(rows.mapInArrow(ask, rows.schema))
 
 
 # P03, slow executor: one of two executors is repeatedly stopped and resumed, so that it runs a fifth of the time.
@@ -101,36 +103,36 @@ STATE_PARTITIONS = 6
 
 def start_scheduler_skew(app: TargetApp) -> None:
     rows = app.rows(steady(231, 110)).withWatermark("event_time", "5 seconds")
-    app.query(slow_udf.waiting(rows.dropDuplicatesWithinWatermark(["transaction_id"]), 8))
+    app.query(waiting(rows.dropDuplicatesWithinWatermark(["transaction_id"]), 8))
 
 
 DRILLS = (
     scripted(
         name="whale-key", id="F05", text="60 % of the rows belong to one customer and are processed by one task",
         start=start_whale_key, control={"row": 0.01},
-        effect=batches_outlast(2.0), fault_seconds=30.0, seconds=125.0, conf=slow_udf.CONF, master=slow_udf.MASTER,
+        effect=batches_outlast(2.0), fault_seconds=30.0, seconds=125.0, conf=CONF, master=MASTER,
         expected=("key-skew",), component=("stage=customer_id", "key=customer_id"), remedy="salt", may=LATE_SYMPTOMS,
     ),
     scripted(
         name="rotating-hot-key", id="F07", text="60 % of the rows belong to one customer, a different one every 10 s",
         start=lambda app: waiting_by_customer(app, ROTATING_HOT_KEY_PLAN, 10),
-        effect=batches_outlast(2.0), fault_seconds=30.0, seconds=125.0, conf=slow_udf.CONF, master=slow_udf.MASTER,
+        effect=batches_outlast(2.0), fault_seconds=30.0, seconds=125.0, conf=CONF, master=MASTER,
         expected=("key-skew",), component=("stage=customer_id", "key=customer_id"), remedy="salt", may=LATE_SYMPTOMS,
     ),
     scripted(
         name="source-partition-skew", id="F06", text="80 % of the rows arrive in one of eight source partitions",
-        start=lambda app: app.query(slow_udf.waiting(slow_udf.by_partition(app, SOURCE_PARTITION_SKEW_PLAN), 8)),
-        effect=batches_outlast(2.0), fault_seconds=30.0, seconds=145.0, conf=slow_udf.CONF, master=slow_udf.MASTER,
+        start=lambda app: app.query(waiting(app.partitioned_rows(SOURCE_PARTITION_SKEW_PLAN), 8)),
+        effect=batches_outlast(2.0), fault_seconds=30.0, seconds=145.0, conf=CONF, master=MASTER,
         expected=("source-partition-skew",), component=("partition=-2$|-2 ",), remedy="producer", may=LATE_SYMPTOMS,
     ),
     scripted(
         name="straggler", id="P02", text="one of eight tasks takes 4 s longer for as many rows",
-        start=start_straggler, fault={"straggle": 4.0}, effect=batches_outlast(2.0), master=slow_udf.MASTER,
+        start=start_straggler, fault={"region": 4.0}, effect=batches_outlast(2.0), master=MASTER,
         expected=("straggler",), component=("stage=task 1",), remedy="partition|machine", may=LATE_SYMPTOMS,
     ),
     scripted(
         name="slow-executor", id="P03", text="one of two executors is stopped for most of the time",
-        start=lambda app: app.query(slow_udf.waiting(app.rows(steady(221, 60)).repartition(4), 10)),
+        start=lambda app: app.query(waiting(app.rows(steady(221, 60)).repartition(4), 10)),
         breaks=slow_executor, effect=batches_outlast(2.0), heavy=True, master=TWO_EXECUTORS,
         expected=("straggler",), component=("executor",), remedy="machine", may=LATE_SYMPTOMS,
     ),
@@ -147,7 +149,7 @@ DRILLS = (
     scripted(
         name="sink-and-whale", id="X1", text="each write takes 4 s, and 60 % of the rows belong to one customer",
         start=lambda app: waiting_by_customer(app, SINK_AND_WHALE_PLAN, 4), fault={"sink": 4.0},
-        effect=batches_outlast(2.0), seconds=140.0, conf=slow_udf.CONF, master=slow_udf.MASTER,
+        effect=batches_outlast(2.0), seconds=140.0, conf=CONF, master=MASTER,
         expected=("slow-sink",), component=("sink",), remedy="write", may=LATE_SYMPTOMS,
         further=(
             Fault(rules=("key-skew",), component=("stage=customer_id", "key=customer_id"), remedy="salt"),

@@ -5,7 +5,7 @@ import pytest
 
 from ledgerops.drills.applications import outside
 from ledgerops.drills.harness.fault_control import FaultControl
-from ledgerops.drills.harness.slow_udf import each_row, one_task
+from ledgerops.drills.scenarios.batch_cost import each_row
 
 BATCH = pa.record_batch({"n": [1, 2, 3, 4, 5]})
 MANY = pa.record_batch({"n": range(100_000)})
@@ -23,7 +23,6 @@ def test_rows_are_handed_on_as_they_are_and_at_once_while_nothing_is_asked():
     began = time.monotonic()
 
     assert list(each_row([MANY, MANY])) == [MANY, MANY]
-    assert list(one_task([MANY])) == [MANY]
     assert time.monotonic() - began < 20  # a millisecond for each row takes minutes
 
 
@@ -33,8 +32,3 @@ def test_each_row_costs_what_the_control_file_says(control):
 
     assert list(each_row([BATCH])) == [BATCH]
     assert time.monotonic() - began >= 0.1
-
-
-def test_outside_a_task_nobody_is_the_slow_one(control):
-    control.set(straggle=60.0)
-    assert list(one_task([BATCH])) == [BATCH]
