@@ -31,6 +31,7 @@ from ledgerops.drills.harness.feeder import Feeder, Send, to_folder, to_topic
 from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.processes import descendants
 from ledgerops.drills.harness.watching import polling, scraping
+from ledgerops.drills.scenarios.plans import steady
 from ledgerops.errors import UserError
 from ledgerops.servers.process import send
 
@@ -41,7 +42,6 @@ EARLY_ROWS_SECONDS = 4.0  # for which rows arrive before a query starts that rea
 MIN_BATCHES = 6  # before and after the onset
 MAX_EXTRA_SECONDS = 40.0  # to wait for them
 TOPICS = ("input", "second")
-PLAN = "seed: 11\nstart: now\nphases: [{{shape: constant, rate: {rate}}}]\n"
 # what the faults of the outside set, and what is released at the end so that the application can stop
 FAULTS = ("block", "sink", "row", "burn", "region", "gateway", "stall")
 
@@ -192,8 +192,7 @@ class CaseRun:
             if case.options.get("merge"):
                 senders.append(DeltaTable(self.folder / "output").append)
         elif case.source == "ledger":
-            rate = outside("load", {}).get("rate", 100)
-            (self.folder / "plan.yaml").write_text(PLAN.format(rate=rate), "utf-8")
+            (self.folder / "plan.yaml").write_text(steady(11, outside("load")["rate"]), "utf-8")
         keys = ("load", "load2") if case.two_inputs else ("load", "rival")
         feeders = [Feeder(outside, key, sender) for key, sender in zip(keys, senders, strict=False)]
         for feeder in feeders:

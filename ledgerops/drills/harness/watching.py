@@ -3,7 +3,6 @@ the machine is used, and what Prometheus would scrape of the driver."""
 
 import gzip
 import json
-import os
 import re
 import threading
 import time
@@ -47,8 +46,7 @@ def _watching(folder: Path, watch: Callable[[str, threading.Event], None]) -> It
 
 def polling(folder: Path, pid: int) -> AbstractContextManager[None]:
     """Writes live.jsonl and machine.jsonl to the folder of a case, whose application is the process `pid`: a line each
-    second. Of the machine: percent of all cores since the last line, in total and of the process with those below it;
-    and the load average."""
+    second. Of the machine: percent of all cores since the last line, in all and of the process with those below it."""
     process = psutil.Process(pid)
     psutil.cpu_percent()  # the first call only sets the beginning
     spent, last = cpu_seconds(process), time.monotonic()
@@ -58,7 +56,7 @@ def polling(folder: Path, pid: int) -> AbstractContextManager[None]:
         total, before, since = psutil.cpu_percent(), spent, last
         spent, last = cpu_seconds(process), time.monotonic()
         own = 100.0 * (spent - before) / max(0.1, last - since) / (psutil.cpu_count() or 1)
-        return {"used": total, "own": round(own, 1), "load": os.getloadavg()[0]}
+        return {"used": total, "own": round(own, 1)}
 
     def watch(url: str, stopped: threading.Event) -> None:
         with (folder / "live.jsonl").open("w") as live, (folder / "machine.jsonl").open("w") as machine:
