@@ -1,13 +1,14 @@
-"""The bundle of a scripted drill: one folder with the recording, the truth and everything needed to score it again.
+"""The bundle of a drill: one folder with the recording, the truth and everything needed to score it again.
 
 recording/         all that the diagnosis reads
-drill.json         drill, seed, random names by role
+drill.json         of a scripted drill: drill, seed, random names by role; case.json: the whole of a drawn one
 times.json         origin and the instants of injection, repair and end
 failures.jsonl     when queries failed, by the application's own log
 outside.json       what the outside does to the application
 checkpoints/       checkpoints by role
 
-The folder of a drawn drill has its case.json in place of drill.json, and Spark's event log.
+Of a drawn drill also application/ (its source), eventlog/, live.jsonl (what `/diagnosis` answered each second),
+scrapes.jsonl.gz (what Prometheus would have scraped) and machine.jsonl (how much of the machine others used).
 """
 
 import json

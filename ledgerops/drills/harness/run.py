@@ -1,10 +1,4 @@
-"""Runs one drill: its servers, its rows, its application under `ledgerops exec`, and what happens to it.
-
-What is left in its folder: the truth (drill.json or case.json, and times.json), recording/, checkpoints/, and the log
-of the application. Of a drawn drill there are also application/ (its source), eventlog/, live.jsonl (what `/diagnosis`
-answered each second), scrapes.jsonl.gz (what Prometheus would have scraped) and machine.jsonl (how much of the machine
-others used).
-"""
+"""Runs one drill: its servers, its rows, its application under `ledgerops exec`, and what happens to it."""
 
 import json
 import random
