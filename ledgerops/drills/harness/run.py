@@ -19,13 +19,12 @@ from ledgerops.drills.harness.application import start_application
 from ledgerops.drills.harness.batches import starts
 from ledgerops.drills.harness.broker import Broker
 from ledgerops.drills.harness.bundle import Bundle, empty_folder
-from ledgerops.drills.harness.case import WORDS, Case
+from ledgerops.drills.harness.case import WORDS, Case, steady
 from ledgerops.drills.harness.delta_table import DeltaTable
 from ledgerops.drills.harness.feeder import Feeder, Send, to_folder, to_topic
 from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.processes import descendants
 from ledgerops.drills.harness.watching import polling, scraping
-from ledgerops.drills.scenarios.plans import steady
 from ledgerops.errors import UserError
 from ledgerops.servers.process import send
 

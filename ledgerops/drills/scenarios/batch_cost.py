@@ -9,10 +9,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ledgerops.drills.applications.outside import compute, now
-from ledgerops.drills.harness.case import LATE_SYMPTOMS, scripted
+from ledgerops.drills.harness.case import LATE_SYMPTOMS, TWO_PARTITIONS, scripted, steady
 from ledgerops.drills.harness.effects import batches_outlast
 from ledgerops.drills.harness.target_app import TargetApp
-from ledgerops.drills.scenarios.plans import TWO_PARTITIONS, steady
 
 # A task without state takes about 1 ms to start and end. With a state store to load and commit, 200 would be enough.
 USUAL_PARTITIONS, TOO_MANY_PARTITIONS = 2, 500

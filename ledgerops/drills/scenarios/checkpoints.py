@@ -9,12 +9,11 @@ from pyspark.sql import DataFrame
 
 from ledgerops.checkpoint.batch_log import BatchLog
 from ledgerops.drills.harness.bundle import Bundle
-from ledgerops.drills.harness.case import LATE_SYMPTOMS, Break, scripted
+from ledgerops.drills.harness.case import LATE_SYMPTOMS, Break, scripted, steady
 from ledgerops.drills.harness.effects import batches_outlast, fails
 from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.slowfs import SlowFiles
 from ledgerops.drills.harness.target_app import TRIGGER_SECONDS, TargetApp
-from ledgerops.drills.scenarios.plans import steady
 from ledgerops.errors import UserError
 
 PLAN = steady(11, 200)

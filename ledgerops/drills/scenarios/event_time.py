@@ -3,10 +3,9 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ledgerops.drills.harness.case import Fault, scripted
+from ledgerops.drills.harness.case import ONE_FUTURE_ROW, TWO_PARTITIONS, Fault, scripted, steady, stepped
 from ledgerops.drills.harness.effects import at_once
 from ledgerops.drills.harness.target_app import TargetApp
-from ledgerops.drills.scenarios.plans import ONE_FUTURE_ROW, TWO_PARTITIONS, steady, stepped
 
 # F08, late flood. The watermark delay of a deduplication and of windows of ten seconds is one minute.
 A_FEW_LATE = "disorder: {late: {share: 0.01, delay: uniform, low: 1s, high: 10s}}"

@@ -8,11 +8,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ledgerops.drills.applications.outside import now
-from ledgerops.drills.harness.case import scripted
+from ledgerops.drills.harness.case import ONE_FUTURE_ROW, TWO_PARTITIONS, scripted, steady
 from ledgerops.drills.harness.effects import fails
 from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.target_app import TargetApp
-from ledgerops.drills.scenarios.plans import ONE_FUTURE_ROW, TWO_PARTITIONS, steady
 
 # The poison is the one row that is dated an hour ahead: the same at each attempt, like a bad record in a topic.
 CRASH_PLAN = steady(44, 150, f"{TWO_PARTITIONS}, {ONE_FUTURE_ROW}")

@@ -2,9 +2,8 @@
 
 import time
 
-from ledgerops.drills.harness.case import control
+from ledgerops.drills.harness.case import control, steady, stepped
 from ledgerops.drills.harness.target_app import TargetApp
-from ledgerops.drills.scenarios.plans import steady, stepped
 
 # H1, burst. The query has enough spare capacity for it.
 BURST_PLAN = stepped(101, (200, 45), (600, 20), (200, None), more="duplicates: {share: 0.01, within: 5s}")

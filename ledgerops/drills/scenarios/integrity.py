@@ -9,9 +9,8 @@ from pyspark.sql import DataFrame
 import ledgerops
 from ledgerops.drills.applications.outside import now
 from ledgerops.drills.harness.bundle import Bundle
-from ledgerops.drills.harness.case import FAULT_SECONDS, ONSET_SECONDS, scripted
+from ledgerops.drills.harness.case import FAULT_SECONDS, ONSET_SECONDS, scripted, steady
 from ledgerops.drills.harness.target_app import TargetApp
-from ledgerops.drills.scenarios.plans import steady
 from ledgerops.ledger.plan.plan import parse_plan
 from ledgerops.ledger.plan.record_stream import PlanStream, chunks
 

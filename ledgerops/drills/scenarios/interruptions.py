@@ -9,10 +9,9 @@ from pyspark.errors import PySparkException
 
 import ledgerops
 from ledgerops.drills.applications.outside import now
-from ledgerops.drills.harness.case import control
+from ledgerops.drills.harness.case import control, steady
 from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.target_app import TargetApp
-from ledgerops.drills.scenarios.plans import steady
 from ledgerops.errors import UserError
 
 

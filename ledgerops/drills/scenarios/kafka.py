@@ -8,10 +8,9 @@ from contextlib import contextmanager
 from ledgerops.checkpoint.batch_log import BatchLog
 from ledgerops.drills.harness.actions import broker_down
 from ledgerops.drills.harness.bundle import Bundle
-from ledgerops.drills.harness.case import LATE_SYMPTOMS, scripted
+from ledgerops.drills.harness.case import LATE_SYMPTOMS, TWO_PARTITIONS, scripted, steady
 from ledgerops.drills.harness.effects import after, at_once, batches_outlast
 from ledgerops.drills.harness.injector import Injector
-from ledgerops.drills.scenarios.plans import TWO_PARTITIONS, steady
 
 TOPIC = "transactions"
 TOPICS, LOAD = {TOPIC: 5}, ((TOPIC, steady(11, 200)),)

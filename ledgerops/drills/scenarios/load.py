@@ -5,9 +5,8 @@ machine.
 """
 
 from ledgerops.drills.applications.outside import waiting
-from ledgerops.drills.harness.case import LATE_SYMPTOMS, scripted
+from ledgerops.drills.harness.case import LATE_SYMPTOMS, TWO_PARTITIONS, scripted, stepped
 from ledgerops.drills.harness.effects import batches_outlast, rows_wait
-from ledgerops.drills.scenarios.plans import TWO_PARTITIONS, stepped
 
 OVERLOAD_CAP = 320  # rows a batch, which then takes 1.6 s plus its planning
 OVERLOAD_PLAN = stepped(31, (70, 45), (260, 45), (20, None), more=TWO_PARTITIONS)

@@ -9,12 +9,11 @@ from pyspark.sql import functions as F
 
 from ledgerops.drills.applications.outside import fill_heap, now
 from ledgerops.drills.harness.actions import cores_taken
-from ledgerops.drills.harness.case import LATE_SYMPTOMS, scripted
+from ledgerops.drills.harness.case import LATE_SYMPTOMS, scripted, steady
 from ledgerops.drills.harness.effects import at_once, batches_outlast
 from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.proxy import Proxy
 from ledgerops.drills.harness.target_app import TargetApp
-from ledgerops.drills.scenarios.plans import steady
 
 # R1, GC pressure: from the onset, a cache in the driver occupies most of its heap, and batches wait for GC.
 FREE_HEAP_MIB = 60  # that the cache leaves

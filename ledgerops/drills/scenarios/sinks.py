@@ -4,10 +4,9 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ledgerops.drills.harness.case import LATE_SYMPTOMS, scripted
+from ledgerops.drills.harness.case import LATE_SYMPTOMS, scripted, steady, stepped
 from ledgerops.drills.harness.effects import batches_outlast, nothing_done_for
 from ledgerops.drills.harness.injector import Injector
-from ledgerops.drills.scenarios.plans import steady, stepped
 from ledgerops.servers.process import send
 
 SILENCE_SECONDS = 10.0  # without a result, where a reader expects one every two

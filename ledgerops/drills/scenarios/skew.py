@@ -9,11 +9,10 @@ import psutil
 
 from ledgerops.drills.applications.outside import ask, total, waiting
 from ledgerops.drills.harness.actions import EXECUTOR, executor_killed
-from ledgerops.drills.harness.case import LATE_SYMPTOMS, Fault, scripted
+from ledgerops.drills.harness.case import LATE_SYMPTOMS, Fault, scripted, steady
 from ledgerops.drills.harness.effects import batches_outlast
 from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.target_app import TargetApp
-from ledgerops.drills.scenarios.plans import steady
 
 WAITING_TASKS = 8  # that wait at the same time: more than the cores, as waiting needs none
 CONF = {"spark.sql.shuffle.partitions": str(WAITING_TASKS)}

@@ -3,10 +3,9 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ledgerops.drills.harness.case import FAULT_SECONDS, LATE_SYMPTOMS, ONSET_SECONDS, scripted
+from ledgerops.drills.harness.case import FAULT_SECONDS, LATE_SYMPTOMS, ONSET_SECONDS, scripted, steady, stepped
 from ledgerops.drills.harness.effects import batches_outlast, new_keys
 from ledgerops.drills.harness.target_app import TargetApp
-from ledgerops.drills.scenarios.plans import steady, stepped
 
 SMALL_HEAP = {
     "spark.driver.memory": "480m",
