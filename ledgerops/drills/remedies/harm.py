@@ -111,7 +111,4 @@ MEASURES: dict[str, Measure] = {
 
 def _rate(case: Case) -> float:
     """Rows that arrive in a second, as the case was made."""
-    load = case.control.get("load", {})
-    if "every" in load:
-        return float(load["rate"])
-    return float(load.get("rate", case.options.get("rate", 0)))
+    return float(case.control.get("load", {}).get("rate", case.options.get("rate", 0)))
