@@ -6,8 +6,6 @@ import outside
 
 spark, opts = outside.application("reports")
 spark.conf.set("spark.sql.shuffle.partitions", "2")
-
-
 source = outside.rows(spark, opts)
 heavy = source.repartition(4).mapInPandas(outside.compute, source.schema)
 

@@ -114,7 +114,7 @@ class TargetApp:
         known = find_job(name)
         job = replace(known, name=self.names[role], transform=transform or known.transform)
         inputs = {"transactions": self.rows(rows) if isinstance(rows, str) else rows}
-        return self.run(
+        return self._run(
             role,
             lambda: start(
                 job, inputs, sink=Outside(), checkpoint=self.checkpoint(role), trigger_seconds=trigger,
@@ -149,10 +149,9 @@ class TargetApp:
                 .start()
             )
 
-        return self.run(role, begin, keep=keep)
+        return self._run(role, begin, keep=keep)
 
-    def run(self, role: str, begin: Starter, keep: bool = False) -> StreamingQuery:
-        """Starts a query by a function of the drill's own."""
+    def _run(self, role: str, begin: Starter, keep: bool = False) -> StreamingQuery:
         query = begin()
         self.kept[role] = Kept(query, begin if keep else None)
         return query
