@@ -13,7 +13,7 @@ from ledgerops.diagnosis.batch_parts import DESCRIBED, DRIVER, STAGES
 from ledgerops.diagnosis.harm import examined, harm
 from ledgerops.diagnosis.limits import MIN_SECONDS, NEARLY_ALL, WORTH_SHARE
 from ledgerops.diagnosis.profile import Profile, profile
-from ledgerops.diagnosis.rule import Rule
+from ledgerops.diagnosis.rule import LATE, Rule
 from ledgerops.diagnosis.runbook import with_evidence
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.baseline import RECENT_BATCHES
@@ -82,7 +82,7 @@ class Cause:
     parts: tuple[str, ...]
     happened: str
     tell: Callable[[QueryView, Profile], Told | None]
-    explains: tuple[str, ...] = ("falling-behind", "trigger-overrun")
+    explains: tuple[str, ...] = LATE
     grown: tuple[str, ...] = ()
     born: tuple[str, ...] = ()
     min_share: float | None = None

@@ -19,6 +19,7 @@ Mitigation: make the trigger interval longer if results may be that old: fewer b
 
 from ledgerops.diagnosis.cause import Cause, Told
 from ledgerops.diagnosis.facts.longer_interval import longer_interval
+from ledgerops.diagnosis.rule import LATE
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component
 
@@ -30,7 +31,7 @@ CAUSE = Cause(
     parts=("wal_commit", "commit_offsets"),
     normal=0.5,  # an object store takes 0.1 to 0.3 s for each of the two files, a busy disk 0.7 s for both
     happened="{seconds} of a batch of {batch} pass writing the checkpoint",
-    explains=("falling-behind", "trigger-overrun", "small-batch-overhead", "state-commit-slow"),
+    explains=(*LATE, "small-batch-overhead", "state-commit-slow"),
     tell=lambda view, found: Told(
         Component("query", view.query, "checkpoint"),
         (STORAGE, *longer_interval(view, found.duration, "fewer batches write fewer files")),

@@ -22,6 +22,7 @@ from ledgerops.common.format import counted
 from ledgerops.diagnosis.cause import Cause, Told
 from ledgerops.diagnosis.facts import contention
 from ledgerops.diagnosis.profile import Profile
+from ledgerops.diagnosis.rule import LATE
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component
 from ledgerops.signals.query_view import QueryView
@@ -44,14 +45,7 @@ CAUSE = Cause(
     runbook=__doc__,
     parts=("other_processes", "cpu_limit"),
     happened="{held}: that takes {seconds} of a batch of {batch}",
-    explains=(
-        "falling-behind",
-        "trigger-overrun",
-        "freshness-breach",
-        "checkpoint-slow",
-        "state-commit-slow",
-        "intermittent-sink",
-    ),
+    explains=(*LATE, "freshness-breach", "checkpoint-slow", "state-commit-slow", "intermittent-sink"),
     formulas=contention.FORMULAS,
     tell=_tell,
 )

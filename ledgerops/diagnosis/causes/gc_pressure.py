@@ -19,6 +19,7 @@ from math import ceil
 from ledgerops.diagnosis.cause import Cause, Told
 from ledgerops.diagnosis.facts.state_cost import MIN_GC_SHARE, gc_goes_on, heap_bytes, off_heap
 from ledgerops.diagnosis.profile import Profile
+from ledgerops.diagnosis.rule import LATE
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Remedy, Setting
 from ledgerops.signals.query_view import QueryView
@@ -66,7 +67,7 @@ CAUSE = Cause(
     parts=("gc",),
     min_share=MIN_GC_SHARE,  # of the batch: Spark's executors page highlights more than that
     happened="garbage collection takes {seconds} of a batch of {batch}",
-    explains=("query-stuck", "falling-behind", "trigger-overrun", "cpu-saturated"),  # its threads take the cores, too
+    explains=("query-stuck", *LATE, "cpu-saturated"),  # its threads take the cores, too
     formulas={
         "state_share_of_heap": "memoryUsedBytes of all state operators of the newest batch, divided by the heaps of "
         "all executors (maxMemory / 0.6 + 300 MiB each)"

@@ -20,6 +20,7 @@ Mitigation: process a placeholder key separately, or filter it out. Otherwise ad
 from ledgerops.diagnosis.batch_parts import makes_rows
 from ledgerops.diagnosis.cause import Cause, Told
 from ledgerops.diagnosis.profile import Profile
+from ledgerops.diagnosis.rule import LATE
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.metrics.skew import HOT_KEY
 from ledgerops.model.finding import Component, Evidence, Remedy
@@ -87,7 +88,7 @@ CAUSE = Cause(
     parts=("uneven_keys",),
     min_share=0.15,  # it is measured row by row, and nothing else takes it
     happened="{who}, which costs {seconds} of a batch of {batch}",
-    explains=("falling-behind", "trigger-overrun", "source-partition-skew"),
+    explains=(*LATE, "source-partition-skew"),
     formulas={
         HOT_KEY.name: "rows of the most frequent key divided by all rows, of the newest of the last 5 batches in which "
         "`ledgerops.instrument` counted 100 rows of a key with at least 0.3 of them"

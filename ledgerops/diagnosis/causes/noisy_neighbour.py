@@ -22,6 +22,7 @@ from ledgerops.diagnosis.facts import contention
 from ledgerops.diagnosis.facts.context import has_no_python
 from ledgerops.diagnosis.facts.neighbours import JOB
 from ledgerops.diagnosis.profile import Profile
+from ledgerops.diagnosis.rule import LATE
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Remedy, Setting
 from ledgerops.signals.baseline import CHANGED_RATIO
@@ -74,15 +75,7 @@ CAUSE = Cause(
     runbook=__doc__,
     parts=("other_queries",),
     happened="{held}: that takes {seconds} of a batch of {batch} of this query",
-    explains=(
-        "falling-behind",
-        "trigger-overrun",
-        "freshness-breach",
-        "cpu-saturated",
-        "slow-sink",
-        "intermittent-sink",
-        "small-batch-overhead",
-    ),
+    explains=(*LATE, "freshness-breach", "cpu-saturated", "slow-sink", "intermittent-sink", "small-batch-overhead"),
     formulas=contention.FORMULAS,
     tell=_tell,
 )

@@ -22,6 +22,7 @@ from ledgerops.common.format import size
 from ledgerops.diagnosis.batch_parts import STALL
 from ledgerops.diagnosis.cause import Cause, Told
 from ledgerops.diagnosis.profile import Profile
+from ledgerops.diagnosis.rule import LATE
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.delta_log import whole_number
 from ledgerops.model.finding import Component, Evidence, Remedy, Setting
@@ -72,7 +73,7 @@ CAUSE = Cause(
     parts=("state_stall",),
     min_share=0.1,  # less is a flush now and then, as RocksDB means it to be
     happened="writes to the state stall for {seconds} of a batch of {batch}",
-    explains=("falling-behind", "trigger-overrun", "state-commit-slow"),
+    explains=(*LATE, "state-commit-slow"),
     formulas={
         "written_by_each_store_bytes": "rocksdbTotalBytesWritten of the operator in the newest batch, divided by its "
         "numStateStoreInstances; should fit into rocksdb.writeBufferSizeMB (64) x rocksdb.maxWriteBufferNumber (2)",

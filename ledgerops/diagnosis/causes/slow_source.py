@@ -18,6 +18,7 @@ from ledgerops.diagnosis.cause import Cause, Told
 from ledgerops.diagnosis.facts.context import ANY, fitting, slow_answers, source_names
 from ledgerops.diagnosis.facts.longer_interval import longer_interval
 from ledgerops.diagnosis.profile import Profile
+from ledgerops.diagnosis.rule import LATE
 from ledgerops.metrics.first_steps import first_step
 from ledgerops.model.finding import Component, Evidence
 from ledgerops.signals.query_view import QueryView
@@ -54,7 +55,7 @@ CAUSE = Cause(
     parts=("latest_offset", "get_batch"),
     grown=("source_wait",),
     happened="{seconds} of a batch of {batch} pass waiting for the source",
-    explains=("query-stuck", "falling-behind", "trigger-overrun", "late-data"),
+    explains=("query-stuck", *LATE, "late-data"),
     formulas={
         "broker_answer_seconds": "median of the newest three times that the broker took to answer ledgerops itself "
         "(`seconds` of the `offsets` records)",

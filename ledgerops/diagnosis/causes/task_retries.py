@@ -17,6 +17,7 @@ from ledgerops.common.format import counted
 from ledgerops.diagnosis.cause import Cause, Told
 from ledgerops.diagnosis.facts.exception_text import first_line, user_code
 from ledgerops.diagnosis.profile import Profile
+from ledgerops.diagnosis.rule import LATE
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Remedy
 from ledgerops.signals.query_view import QueryView
@@ -52,7 +53,7 @@ CAUSE = Cause(
     runbook=__doc__,
     parts=("retries",),
     happened="{seconds} of a batch of {batch} go to tasks that fail and are run again ({tasks}): {exception}",
-    explains=("falling-behind", "trigger-overrun", "straggler"),  # the last attempt comes late, in a new worker
+    explains=(*LATE, "straggler"),  # the last attempt comes late, in a new worker
     formulas={"failed_tasks": "numFailedTasks of the stages of the batches that the finding names, together"},
     tell=_tell,
 )

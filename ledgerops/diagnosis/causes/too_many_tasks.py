@@ -27,6 +27,7 @@ from ledgerops.diagnosis.batch_parts import ENOUGH_TASKS_PER_CORE, reads_again
 from ledgerops.diagnosis.cause import Cause, Told
 from ledgerops.diagnosis.facts.context import keeps_shuffle_partitions, sink_kind, sink_name
 from ledgerops.diagnosis.profile import Profile
+from ledgerops.diagnosis.rule import LATE
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import REPARTITION, SHUFFLE, Component, Evidence, Remedy, Setting
 from ledgerops.model.records import Progress, StageSummary
@@ -120,7 +121,7 @@ CAUSE = Cause(
     runbook=__doc__,
     parts=("many_tasks",),
     happened="{tasks} tasks on {cores} take {seconds} of a batch of {batch}, with {records} each",
-    explains=("falling-behind", "trigger-overrun", "small-batch-overhead", "state-commit-slow"),
+    explains=(*LATE, "small-batch-overhead", "state-commit-slow"),
     formulas={
         "tasks": "tasks of the newest batch's stages that have at least 10 for each core, with a median of 0.25 s and "
         "fewer than 500 records each, or at least 50 for each core with fewer than 50 records each",

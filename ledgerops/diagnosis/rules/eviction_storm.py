@@ -25,7 +25,7 @@ from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts import state_cost
 from ledgerops.diagnosis.facts.state_trend import MIN_GROWTH_ROWS
 from ledgerops.diagnosis.limits import CLEAR_TIMES, FAR_TIMES, LONG_SECONDS, MOSTLY, VERY_FAR_TIMES
-from ledgerops.diagnosis.rule import Rule, confidence
+from ledgerops.diagnosis.rule import LATE, Rule, confidence
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Progress, StateOperator
@@ -96,5 +96,4 @@ def ruled_out(view: QueryView) -> str | None:
     return f"removing state rows took at most {duration(most)} in each of the latest {RECENT_BATCHES} batches"
 
 
-EXPLAINS = ("falling-behind", "trigger-overrun")
-RULE = Rule("eviction-storm", "warning", check, __doc__, EXPLAINS, ruled_out, linger=20.0, needs_harm=True)
+RULE = Rule("eviction-storm", "warning", check, __doc__, LATE, ruled_out, linger=20.0, needs_harm=True)

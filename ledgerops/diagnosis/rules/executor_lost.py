@@ -20,7 +20,7 @@ Evidence:
 from collections.abc import Iterator, Sequence
 from statistics import median
 
-from ledgerops.diagnosis.rule import Rule
+from ledgerops.diagnosis.rule import LATE, Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding
 from ledgerops.model.records import RemovedExecutor
@@ -93,5 +93,5 @@ def _lost(view: QueryView) -> Sequence[RemovedExecutor]:
     ]
 
 
-EXPLAINS = ("falling-behind", "trigger-overrun", "query-stuck", "small-batch-overhead", "task-retries")
+EXPLAINS = (*LATE, "query-stuck", "small-batch-overhead", "task-retries")
 RULE = Rule("executor-lost", "warning", check, __doc__, EXPLAINS, ruled_out, linger=30.0, needs_harm=True)

@@ -37,7 +37,7 @@ from ledgerops.diagnosis.facts.more_tasks import is_its_rows, more_rows_need, ov
 from ledgerops.diagnosis.harm import Proof, owed, owes_for
 from ledgerops.diagnosis.limits import MOSTLY, NOISE_SHARE
 from ledgerops.diagnosis.profile import profile
-from ledgerops.diagnosis.rule import UNSURE, Rule, confidence
+from ledgerops.diagnosis.rule import LATE, UNSURE, Rule, confidence
 from ledgerops.metrics.latency import LAST_BATCH
 from ledgerops.metrics.pressure import INTERVAL, LAG
 from ledgerops.model.finding import Component, Evidence, Finding
@@ -134,4 +134,4 @@ def ruled_out(view: QueryView) -> str | None:
     return f"{load.arrival:,.0f} rows/s arrive and {load.processed:,.0f} rows/s are processed{noise}"
 
 
-RULE = Rule("input-overload", "warning", check, __doc__, ("falling-behind", "trigger-overrun"), ruled_out)
+RULE = Rule("input-overload", "warning", check, __doc__, LATE, ruled_out)

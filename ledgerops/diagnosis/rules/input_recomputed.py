@@ -28,7 +28,7 @@ from ledgerops.diagnosis.facts.context import sink_kind
 from ledgerops.diagnosis.harm import examined, harm
 from ledgerops.diagnosis.limits import LOOKBACK_BATCHES, MIN_BATCHES, MIN_SECONDS, NOISE_SHARE, WORTH_SHARE
 from ledgerops.diagnosis.profile import Profile, profile
-from ledgerops.diagnosis.rule import Rule
+from ledgerops.diagnosis.rule import LATE, Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding
 from ledgerops.model.records import Progress, StageSummary, TaskSummary
@@ -46,7 +46,7 @@ COUNT_ACTIONS = first_step(
 READ_ONCE = first_step(
     "input-recomputed", GENERAL, "a union or a join of a stream with itself reads its source once for each side"
 )
-EXPLAINS = ("python-bound", "memory-spill", "source-partition-skew", "straggler", "small-batch-overhead")
+EXPLAINS = ("python-bound", "memory-spill", "source-partition-skew", "straggler", "small-batch-overhead", *LATE)
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -134,6 +134,4 @@ def _saved_seconds(view: QueryView, found: Profile) -> float:
     return median(shares) * found.duration
 
 
-RULE = Rule(
-    "input-recomputed", "warning", check, __doc__, (*EXPLAINS, "falling-behind", "trigger-overrun"), needs_harm=True
-)
+RULE = Rule("input-recomputed", "warning", check, __doc__, EXPLAINS, needs_harm=True)

@@ -27,7 +27,7 @@ from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.context import function_place, sink_name
 from ledgerops.diagnosis.facts.slow_writes import MIN_EVENTS, MIN_JUDGED_BATCHES, explained, slow_writes
 from ledgerops.diagnosis.limits import LONG_SECONDS, MOSTLY
-from ledgerops.diagnosis.rule import Rule, confidence
+from ledgerops.diagnosis.rule import LATE, Rule, confidence
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import QueryView
@@ -62,4 +62,4 @@ def check(view: QueryView) -> Iterator[Finding]:
     )
 
 
-RULE = Rule("intermittent-sink", "warning", check, __doc__, ("slow-sink", "falling-behind", "trigger-overrun"))
+RULE = Rule("intermittent-sink", "warning", check, __doc__, ("slow-sink", *LATE))

@@ -32,7 +32,7 @@ from ledgerops.diagnosis.facts.creep import (
 )
 from ledgerops.diagnosis.facts.more_tasks import tasks_wait
 from ledgerops.diagnosis.harm import WINDOW_SECONDS
-from ledgerops.diagnosis.rule import LIKELY, UNSURE, Rule
+from ledgerops.diagnosis.rule import LATE, LIKELY, UNSURE, Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import QueryView
@@ -74,6 +74,4 @@ def _room(view: QueryView, found: Creep) -> tuple[Remedy, ...]:
     return (Remedy(more, why, safe=False),)
 
 
-RULE = Rule(
-    "slow-creep", "warning", check, __doc__, ("input-overload", "falling-behind", "trigger-overrun"), linger=30.0
-)
+RULE = Rule("slow-creep", "warning", check, __doc__, ("input-overload", *LATE), linger=30.0)

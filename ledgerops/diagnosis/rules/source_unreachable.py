@@ -23,7 +23,7 @@ from collections.abc import Iterator
 
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.source_silence import silences
-from ledgerops.diagnosis.rule import Rule
+from ledgerops.diagnosis.rule import LATE, Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Finding, Remedy
 from ledgerops.signals.query_view import QueryView
@@ -63,7 +63,7 @@ def ruled_out(view: QueryView) -> str | None:
     return f"the broker answered ledgerops {duration(max(0.0, view.now - asked.at))} ago"
 
 
-EXPLAINS = ("query-stuck", "query-failed", "falling-behind", "trigger-overrun", "slow-source")
+EXPLAINS = ("query-stuck", "query-failed", *LATE, "slow-source")
 RULE = Rule(
     "source-unreachable", "critical", check, __doc__, EXPLAINS, ruled_out, linger=0.0, outlives=True, at_rest=True
 )
