@@ -1,7 +1,8 @@
 """Which numbers of a finding prove it, and how a person reads them."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from operator import eq, ge, gt, le, lt
 from typing import Any, NamedTuple
 
 from ledgerops.common import format
@@ -10,6 +11,7 @@ MAX_TOLD = 3  # numbers, or causes ruled out; the document has all
 MIN_UNUSUAL_RATIO = 1.25  # of a value over what is usual, or of the usual over the value
 NUMBER = re.compile(r"(?P<how><=|>=|<|>|about|~|the usual|below|)\s*(?P<number>-?\d[\d,]*(?:\.\d+)?(?:e[+-]\d+)?)")
 USUALLY = ("about", "~", "the usual")
+COMPARED: Mapping[str, Callable[[float, float], bool]] = {"<=": le, "<": lt, "below": lt, ">=": ge, ">": gt, "": eq}
 SAID = {"<=": "at most ", "<": "below ", "below": "below ", ">=": "at least ", ">": "above ", "": ""}
 UNITS = {"seconds": " s", "bytes": " B", "bytes/s": " B/s"}  # of a number that is written out
 CONFIDENCE = ((0.85, "high"), (0.65, "medium"), (0.0, "low"))
@@ -87,18 +89,9 @@ def as_expected(value: float, expected: str) -> bool | None:
     wanted = expectation(expected)
     if wanted is None:
         return None
-    match wanted.how:
-        case "<=":
-            return value <= wanted.limit
-        case "<" | "below":
-            return value < wanted.limit
-        case ">=":
-            return value >= wanted.limit
-        case ">":
-            return value > wanted.limit
-        case "":
-            return value == wanted.limit
-    return wanted.limit / MIN_UNUSUAL_RATIO <= value <= wanted.limit * MIN_UNUSUAL_RATIO
+    if wanted.how in USUALLY:
+        return wanted.limit / MIN_UNUSUAL_RATIO <= value <= wanted.limit * MIN_UNUSUAL_RATIO
+    return COMPARED[wanted.how](value, wanted.limit)
 
 
 def cure(remedies: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:

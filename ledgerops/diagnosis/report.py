@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from ledgerops.common import format
@@ -46,10 +47,7 @@ def _query(verdict: Verdict) -> dict[str, Any]:
             finding_document(each.finding) | {"until": format_instant(each.until)} for each in verdict.ended
         ],
         "muted": [finding_document(finding) for finding in verdict.muted],
-        "forecast": {
-            "drain_seconds": _rounded(verdict.forecast.drain_seconds),
-            "seconds_to_slo_breach": _rounded(verdict.forecast.seconds_to_slo_breach),
-        },
+        "forecast": {name: _rounded(seconds) for name, seconds in asdict(verdict.forecast).items()},
         "figures": {name: _rounded(value) for name, value in verdict.figures.items()},
         "attribution": [
             {"part": each.part, "seconds": _rounded(each.seconds), "share": _rounded(each.share)}
@@ -60,7 +58,6 @@ def _query(verdict: Verdict) -> dict[str, Any]:
 
 def finding_document(finding: Finding) -> dict[str, Any]:
     """One finding of the document."""
-    component = finding.component
     return {
         "rule": finding.rule,
         "severity": finding.severity,
@@ -70,17 +67,10 @@ def finding_document(finding: Finding) -> dict[str, Any]:
         "saving_seconds": _rounded(finding.saving_seconds),
         "batches": list(finding.batches),
         "usual_batches": list(finding.usual_batches),
-        "component": {"kind": component.kind, "name": component.name, "detail": component.detail},
+        "component": asdict(finding.component),
         "summary": finding.summary,
         "evidence": [
-            {
-                "name": each.name,
-                "value": _rounded(each.value),
-                "unit": each.unit,
-                "expected": each.expected,
-                "at": format_instant(each.at),
-            }
-            for each in finding.evidence
+            asdict(each) | {"value": _rounded(each.value), "at": format_instant(each.at)} for each in finding.evidence
         ],
         "remedies": [
             {
@@ -94,7 +84,7 @@ def finding_document(finding: Finding) -> dict[str, Any]:
             for each in finding.remedies
         ],
         "explains": list(finding.explains),
-        "ruled_out": [{"rule": each.rule, "because": each.because} for each in finding.ruled_out],
+        "ruled_out": [asdict(each) for each in finding.ruled_out],
     }
 
 
@@ -159,7 +149,7 @@ def text(
     lines += [
         *_noted([each for each in notes if each["query"] not in told]),
         [],
-        _sum_up(document, lowest, verbose),
+        _sum_up_incidents(document, incidents) if "incidents" in document else _sum_up(document, lowest),
         *_lately(document),
     ]
     if columns is not None:
@@ -336,23 +326,17 @@ def _heading(incident: Mapping[str, Any]) -> str:
     return f"incident at {format.instant(began)}, {until}, {format.counted(queries, 'query', 'queries')}"
 
 
-def _sum_up(document: Mapping[str, Any], lowest: Severity, verbose: bool) -> Line:
+def _sum_up(document: Mapping[str, Any], lowest: Severity) -> Line:
     queries = document["queries"]
-    if "incidents" in document:
-        return _sum_up_incidents(document, lowest, verbose)
     counted = f"{format.counted(len(queries), 'query', 'queries')} at {format.instant(document['at'])}"
     sick = [
         f"{clean(query['query'])} ({', '.join(cause['rule'] for cause in query['root_causes'])})"
         for query in queries
         if any(_at_least(cause["severity"], lowest) for cause in query["root_causes"])
     ]
-    over = [
-        f"{clean(query['query'])} ({', '.join(dict.fromkeys(each['rule'] for each in earlier))})"
-        for query in queries
-        if (earlier := _earlier(query, lowest))
-    ]
+    over = _grouped((query["query"], each["rule"]) for query in queries for each in _earlier(query, lowest))
     if not sick and over:
-        return [(f"{counted}: nothing found now; ended: {', '.join(over)}", "healthy")]
+        return [(f"{counted}: nothing found now; ended: {over}", "healthy")]
     if not sick:
         return [(f"{counted}: nothing found", "healthy")]
     return [(f"{counted}: {len(sick)} with findings: {', '.join(sick)}", worst(document) or "")]
@@ -366,10 +350,7 @@ def _is_note(incident: Mapping[str, Any]) -> bool:
 def _noted(notes: Sequence[Mapping[str, Any]]) -> Iterator[Line]:
     """Incidents without harm that are over, of queries of which nothing else is told, in a line."""
     if notes:
-        by_rule: dict[str, dict[str, None]] = {}
-        for each in notes:
-            by_rule.setdefault(each["rule"], {})[clean(each["query"])] = None
-        named = ", ".join(f"{rule} ({', '.join(queries)})" for rule, queries in by_rule.items())
+        named = _grouped((each["rule"], each["query"]) for each in notes)
         yield [(f"harmless, and over by itself: {named} (-v tells more)", "faint")]
 
 
@@ -380,20 +361,20 @@ def _lately(document: Mapping[str, Any]) -> Iterator[Line]:
         yield [(f"ended in the last hour: {', '.join(ended)}", "faint")]
 
 
-def _sum_up_incidents(document: Mapping[str, Any], lowest: Severity, verbose: bool) -> Line:
+def _sum_up_incidents(document: Mapping[str, Any], incidents: Sequence[Mapping[str, Any]]) -> Line:
     counted = f"{format.counted(len(document['queries']), 'query', 'queries')} until {format.instant(document['at'])}"
-    incidents = [
-        each
-        for each in document["incidents"]
-        if _at_least(each["severity"], lowest) and (verbose or not _is_note(each))
-    ]
     if not incidents:
         return [(f"{counted}: nothing found", "healthy")]
-    by_query: dict[str, list[str]] = {}
-    for each in incidents:
-        by_query.setdefault(clean(each["query"]), []).append(each["rule"])
-    named = ", ".join(f"{query} ({', '.join(dict.fromkeys(rules))})" for query, rules in by_query.items())
+    named = _grouped((each["query"], each["rule"]) for each in incidents)
     return [(f"{counted}: {format.counted(len(incidents), 'incident')}: {named}", worst(document) or "")]
+
+
+def _grouped(pairs: Iterable[tuple[str, str]]) -> str:
+    """daily_counts (key-skew, slow-sink), transfers (slow-sink): each of them once, in their order."""
+    found: dict[str, dict[str, None]] = {}
+    for name, member in pairs:
+        found.setdefault(clean(name), {})[clean(member)] = None
+    return ", ".join(f"{name} ({', '.join(members)})" for name, members in found.items())
 
 
 def _at_least(severity: str, lowest: Severity) -> bool:
