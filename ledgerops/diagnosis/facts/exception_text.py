@@ -4,7 +4,7 @@ import re
 
 from ledgerops.common.python_code import is_library
 
-TASK = re.compile(r"Lost task .*? executor \S+?\): ")
+TASK = re.compile(r"^.*?Lost task .*? executor \S+?\): (?=.)")  # Spark 3.5 tells the real exception only after it
 JAVA_FRAME = re.compile(r"^(at |\.\.\. \d+ more)")
 CLASS = re.compile(r"^[A-Za-z_][\w.$]*(?:Exception|Error|Exit|Interrupt|Warning)\b")
 FILE = re.compile(r"\b(?:file|s3a?|gs|abfss?|hdfs|dbfs|wasbs?):/+[^\s,;'\"\])]+")
@@ -32,14 +32,12 @@ def first_line(exception: str) -> str:
     """The line that says what happened: without the stack, the package of the class, and a row's values in quotes."""
     lines = [line.strip() for line in exception.splitlines() if line.strip()]
     line = lines[0] if lines else exception.strip()
-    lost = TASK.search(line)  # Spark 3.5 tells the real exception only after the task that it killed
-    line = line[lost.end() :] if lost and line[lost.end() :] else line
+    line = TASK.sub("", line, count=1)
     if WRAPPERS.search(line) and not line.endswith(TRACEBACK):
         line = _cause(lines) or line
     if line.endswith(TRACEBACK):
         line = _python_line(lines) or line
-        lost = TASK.search(line)
-        line = line[lost.end() :] if lost and line[lost.end() :] else line
+        line = TASK.sub("", line, count=1)
     name, colon, rest = line.partition(": ")
     if colon and rest and " " not in name:
         line = f"{name.rsplit('.', 1)[-1]}: {rest}"
