@@ -9,7 +9,7 @@ import collections.abc
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from functools import cache
-from types import NoneType
+from types import NoneType, UnionType
 from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 from ledgerops.model.offsets import by_topic
@@ -116,34 +116,23 @@ def _float(value: object) -> float:
     return float(value)
 
 
-def _str(value: object) -> str:
-    if not isinstance(value, str):
-        raise BadRecord(f"expected text, got {value!r:.40}")
-    return value
+def _only(kind: type | UnionType, expected: str) -> Callable[[object], Any]:
+    """The reader that takes a value of this type as it is."""
 
+    def read(value: object) -> Any:
+        if not isinstance(value, kind):
+            raise BadRecord(f"expected {expected}, got {value!r:.40}")
+        return value
 
-def _bool(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise BadRecord(f"expected true or false, got {value!r:.40}")
-    return value
+    return read
 
 
 def _offsets(value: object) -> Offsets:
     return by_topic(value) or {}
 
 
-def _object(value: object) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise BadRecord(f"expected an object, got {value!r:.40}")
-    return value
-
-
-def _list(value: object) -> Sequence[object]:
-    if not isinstance(value, list | tuple):
-        raise BadRecord(f"expected a list, got {value!r:.40}")
-    return value
-
-
+_str, _bool = _only(str, "text"), _only(bool, "true or false")
+_object, _list = _only(Mapping, "an object"), _only(list | tuple, "a list")
 EMPTY: Mapping[Any, object] = {tuple: (), collections.abc.Mapping: {}}  # the latter is never written to
 READERS: Mapping[Any, Reader] = {
     float: _float,
