@@ -60,21 +60,6 @@ def by_topic(value: object) -> Offsets | None:
     return offsets if offsets or not any(value.values()) else None
 
 
-def number(value: object, source: str) -> Offsets | None:
-    """A bare whole number, as the offset of one partition; None for any other form."""
-    return {(source, "0"): value} if is_whole(value) else None
-
-
-def flat(value: object, source: str) -> Offsets | None:
-    """`{"0": 5, "1": 6}`, or any one key with a number; None for any other form. Several fields of which one is no
-    number describe one position, such as a sequence number and a time: no partitions."""
-    if not isinstance(value, Mapping) or not all(is_whole(each) for each in value.values()):
-        return None
-    if len(value) > 1 and not all(str(key).isdecimal() for key in value):
-        return None
-    return {(source, sys.intern(str(key))): each for key, each in value.items()}
-
-
 def is_whole(value: object) -> TypeGuard[int]:
     """Whether a value of JSON is a whole number; true and false are none."""
     return isinstance(value, int) and not isinstance(value, bool)

@@ -14,9 +14,9 @@ from functools import lru_cache
 from typing import Any
 
 from ledgerops.model.offsets import decoded
-from ledgerops.model.records import NOTHING_REPORTED, Offsets, Progress, SourceProgress, StateOperator
-from ledgerops.model.sources import NAMED, kind_of
-from ledgerops.model.sources.kind import Position, SourceKind
+from ledgerops.model.records import NOTHING_REPORTED, Progress, SourceProgress, StateOperator
+from ledgerops.model.sources import NAMED, kind_of, offsets_of
+from ledgerops.model.sources.kind import Position
 
 PHASES = {
     "latestOffset": "latest_offset",
@@ -159,11 +159,11 @@ def _sources(values: object) -> tuple[SourceProgress, ...]:
         kind = kind_of(description, reached)
         short = _label(kind.name, description)
         position = NOWHERE if reached is None else kind.position(reached, short)
-        start = _offsets(value.get("startOffset"), kind, short)
+        start = offsets_of(value.get("startOffset"), kind, short)
         end = position.offsets if position is not None else {}
         # mostly equal; one object for both: histories keep many of them
         equal = value.get("latestOffset") == value.get("endOffset")
-        latest = end if equal else _offsets(value.get("latestOffset"), kind, short)
+        latest = end if equal else offsets_of(value.get("latestOffset"), kind, short)
         latest = end if latest == end else latest
         topics = sorted({topic for topic, _ in end or latest})
         name = _unique(",".join(topics[:3]) + (",..." if len(topics) > 3 else "") or short, names)
@@ -192,12 +192,6 @@ def times_read(source: SourceProgress) -> int:
         return 1
     times = round(source.rows / source.read)
     return times if times > 1 and abs(source.rows - times * source.read) <= MAX_REST_SHARE * source.read else 1
-
-
-def _offsets(value: object, kind: SourceKind, source: str) -> Offsets:
-    offset = decoded(value)
-    position = None if offset is None else kind.position(offset, source)
-    return position.offsets if position is not None else {}
 
 
 @lru_cache(maxsize=MAX_DESCRIPTIONS)

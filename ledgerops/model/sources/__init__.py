@@ -40,11 +40,11 @@ def kind_of(description: str, offset: Any) -> SourceKind:
     return next((kind for kind in KINDS if offset is not None and kind.owns(offset)), OTHER)
 
 
-def offsets_of(value: object, description: str = "", source: str = "") -> Offsets:
-    """Offsets that can be subtracted, by (topic, partition), from an offset as Spark writes it; empty without any. A
-    source without topics is called `source`."""
+def offsets_of(value: object, kind: SourceKind | None = None, source: str = "") -> Offsets:
+    """Offsets that can be subtracted, by (topic, partition), from an offset as Spark writes it; empty without any. Its
+    form tells the `kind` where none is given; a source without topics is called `source`."""
     offset = decoded(value)
-    position = None if offset is None else kind_of(description, offset).position(offset, source)
+    position = None if offset is None else (kind or kind_of("", offset)).position(offset, source)
     return position.offsets if position is not None else {}
 
 
