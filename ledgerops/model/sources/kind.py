@@ -26,7 +26,6 @@ class Limit:
 
     option: str
     unit: Unit
-    per: Literal["batch", "partition"] = "batch"
     lower: bool = False  # a batch waits until there is so much
 
 

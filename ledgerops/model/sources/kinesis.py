@@ -50,9 +50,9 @@ KINESIS = SourceKind(
     _position, ("bytes",), tried=False, owns=_owns, left=_left,
     understood=frozenset(("maxMsBehindLatest", "totalPrefetchedBytes")),
     limits=(
-        Limit("kinesis.maxFetchRecordsPerShard", "rows", "partition"),
-        Limit("kinesis.maxFetchTimePerShardSec", "seconds", "partition"),
-        Limit("kinesis.executor.maxFetchRecordsPerShard", "rows", "partition"),
-        Limit("kinesis.executor.maxFetchTimeInMs", "milliseconds", "partition"),
+        Limit("kinesis.maxFetchRecordsPerShard", "rows"),
+        Limit("kinesis.maxFetchTimePerShardSec", "seconds"),
+        Limit("kinesis.executor.maxFetchRecordsPerShard", "rows"),
+        Limit("kinesis.executor.maxFetchTimeInMs", "milliseconds"),
     ),
 )  # fmt: skip

@@ -20,5 +20,5 @@ def _left(metrics: Reported, offset: Any) -> Left:
 PUBSUB = SourceKind(
     "pubsub", "Pub/Sub", ("PubSub",), _position, ("rows", "bytes"), tried=False, owns=_owns, left=_left,
     understood=frozenset(("numRecordsReadyToProcess", "sizeOfRecordsReadyToProcess")),
-    limits=(Limit("maxRecordsPerFetch", "rows", "partition"), Limit("maxBytesPerTrigger", "bytes")),
+    limits=(Limit("maxRecordsPerFetch", "rows"), Limit("maxBytesPerTrigger", "bytes")),
 )  # fmt: skip

@@ -46,8 +46,3 @@ def test_other_options_are_no_limits(option):
 )
 def test_a_cap_has_its_value_in_the_unit_of_the_option(options, expected):
     assert [(cap.option, cap.value, cap.limit.unit) for cap in caps(options)] == expected
-
-
-def test_a_limit_of_a_shard_is_none_of_the_batch():
-    [cap] = caps({"kinesis.maxFetchRecordsPerShard": "5000"})
-    assert cap.limit.per == "partition"
