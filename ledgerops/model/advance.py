@@ -1,7 +1,5 @@
 """How far a time that should move on has moved in a run, and since when it stands: in constant space, however long."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 
@@ -15,13 +13,6 @@ class Advance(NamedTuple):
     moves: int = 0  # how often it rose
     longest: float = 0.0  # seconds between two rises
 
-    def after(self, value: float | None, at: float) -> Advance:
-        """With the value of the batch that began at `at`; an absent or lower one leaves all as it is."""
-        if value is None or value <= self.value:
-            return self
-        longest = max(self.longest, at - self.moved_at)
-        return Advance(value, at, self.first, self.began, self.moves + 1, longest)
-
     @property
     def pace(self) -> float | None:
         """Seconds that it rose for each second of the clock, until it last did; None before it did."""
@@ -30,7 +21,10 @@ class Advance(NamedTuple):
 
 
 def advanced(known: Advance | None, value: float | None, at: float) -> Advance | None:
-    """What is known of a time after the batch that began at `at`; None until it has a value."""
-    if known is not None:
-        return known.after(value, at)
-    return None if value is None else Advance(value, at, value, at)
+    """What is known of a time after the batch that began at `at`; None until it has a value. An absent or lower one
+    leaves all as it is."""
+    if known is None:
+        return None if value is None else Advance(value, at, value, at)
+    if value is None or value <= known.value:
+        return known
+    return Advance(value, at, known.first, known.began, known.moves + 1, max(known.longest, at - known.moved_at))

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ledgerops.model.records import LoggedCommit, TablePosition
+from ledgerops.model.records import MAX_COUNT, LoggedCommit, TablePosition
 
 STREAMING = "STREAMING UPDATE"  # the operation of a streaming query's sink
 ROWS = ("numOutputRows",)
@@ -85,4 +85,4 @@ def whole_number(value: object) -> int | None:
     """A count, as a number or as text; None for anything else."""
     if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 20:
         value = int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63 else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MAX_COUNT else None

@@ -4,11 +4,10 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
-from ledgerops.model.records import Partition, Progress
+from ledgerops.model.records import MAX_COUNT, Partition, Progress
 
 MIN_POINTS = 200  # kept of each partition; at most three times as many
 MIN_THINNED_PARTITIONS = 1  # whose points are thinned in one call, and one more for each MIN_POINTS partitions
-MAX_OFFSET = 2**63  # a head beyond it is no offset
 ADVANCE_SECONDS = 3600.0  # over which the advance of a partition's beginning is taken
 MIN_ADVANCE_SECONDS = 30.0  # Kafka deletes whole segments: over a shorter time a single one would look like a flood
 HeadTable = dict[Partition, tuple["array[float]", "array[float]"]]  # offsets and when, neither falling
@@ -29,7 +28,7 @@ def note_heads(table: HeadTable, at: float, offsets: Iterable[tuple[Partition, i
     # the partitions of a topic fill up together: all are done in MIN_POINTS calls
     halves = MIN_THINNED_PARTITIONS + len(table) // MIN_POINTS
     for partition, head in offsets:
-        if head > MAX_OFFSET:
+        if head > MAX_COUNT:
             continue
         known = table.get(partition)
         if known is None:

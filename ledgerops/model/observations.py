@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_
 
 from ledgerops.model.offsets import by_topic
 from ledgerops.model.records import (
+    MAX_COUNT,
     BatchFiles,
     DriverCode,
     Heads,
@@ -28,7 +29,7 @@ from ledgerops.model.records import (
     Tables,
     TaskSummary,
 )
-from ledgerops.model.spark_progress import MAX_COUNT, BadRecord
+from ledgerops.model.spark_progress import BadRecord
 
 Record = TypeVar("Record")
 Reader = Callable[[object], object]

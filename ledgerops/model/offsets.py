@@ -8,7 +8,7 @@ from typing import TypeGuard
 
 from ledgerops.model.records import Offsets, Partition
 
-MAX_DIGITS = 20  # of an offset, with its sign
+MAX_DIGITS = 20  # of a whole number, with its sign
 UNSET = (None, "null", "None", "")  # PySpark's fromJObject turns a null offset into the words
 TOPICS, PARTITIONS = 200, 10_000  # that are remembered, the latter of each topic
 

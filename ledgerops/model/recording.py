@@ -17,6 +17,7 @@ import orjson
 
 from ledgerops.common.bounded_lines import Head, numbered_lines
 from ledgerops.errors import UserError
+from ledgerops.model.offsets import MAX_DIGITS
 from ledgerops.model.records import KINDS, Observation, ObservationKind, unread
 from ledgerops.model.spark_progress import format_instant, parse_instant
 
@@ -25,7 +26,6 @@ BEGIN = re.compile(rb'\s*\{\s*"')  # of a line
 PLAIN, PACKED = ".jsonl", ".jsonl.zst"
 SEGMENT_BYTES = 16 * 1024 * 1024  # about three hours of one query at a batch every 2 s
 MAX_BAD_LINES = 10  # at the beginning of what may still be a recording: one that was cut with `tail -c` has one
-MAX_DIGITS = 20  # of a whole number, with its sign
 TOTAL_BYTES = 256 * 1024 * 1024
 MIN_SEGMENTS = 4  # of a recording: the oldest goes as a whole
 

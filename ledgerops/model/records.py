@@ -17,6 +17,7 @@ ObservationKind = Literal[
 ]  # fmt: skip
 KINDS: tuple[ObservationKind, ...] = get_args(ObservationKind)
 
+MAX_COUNT = 2**63  # nothing that Spark or a source counts or times is beyond it
 Partition = tuple[str, str]  # (topic, partition); a source without topics uses its own name
 Offsets = Mapping[Partition, int]
 

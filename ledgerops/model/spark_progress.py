@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from ledgerops.model.offsets import decoded
-from ledgerops.model.records import NOTHING_REPORTED, Progress, SourceProgress, StateOperator
+from ledgerops.model.records import MAX_COUNT, NOTHING_REPORTED, Progress, SourceProgress, StateOperator
 from ledgerops.model.sources import NAMED, kind_of, offsets_of
 from ledgerops.model.sources.kind import Position
 
@@ -29,7 +29,6 @@ PHASES = {
 }
 WHOLE = "triggerExecution"
 RESOLUTION_SECONDS = 0.001  # a batch reported as 0 ms took less than this
-MAX_COUNT = 2.0**63  # nothing that Spark counts or times is beyond it
 MAX_EPOCH_SECONDS = 253_402_300_799.0  # the last second that a date can represent: a record may claim any time
 # a year with a sign or with more than four digits, and the year 0: `datetime` takes 1 to 9999 only
 FAR_YEAR = re.compile(r"([+-]\d{4,12}|\d{5,12}|0000)(?=-\d\d-\d\d)")

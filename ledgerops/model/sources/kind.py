@@ -5,11 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ledgerops.model.offsets import is_whole
-from ledgerops.model.records import Left, Offsets, TablePosition
+from ledgerops.model.records import MAX_COUNT, Left, Offsets, TablePosition
 
 Unit = Literal["rows", "files", "bytes", "seconds", "milliseconds"]
 Reported = Mapping[str, str]  # `sources[].metrics`: Spark makes text of all values
-MAX_REPORTED = 2.0**63  # nothing that a source counts is beyond it
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,4 +74,4 @@ def real(metrics: Reported, name: str) -> float | None:
         value = float(metrics.get(name, ""))
     except ValueError:
         return None
-    return value if 0 <= value <= MAX_REPORTED else None
+    return value if 0 <= value <= MAX_COUNT else None
