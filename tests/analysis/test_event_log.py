@@ -5,12 +5,10 @@ from collections import Counter
 
 import orjson
 import pytest
-import zstandard
 
 from ledgerops.analysis import event_log, event_log_files
 from ledgerops.analysis.session import Investigation
 from ledgerops.errors import UserError
-from ledgerops.model.spark_progress import parse_progress
 from ledgerops.runtime.replay import replay
 from tests.paths import RECORDED
 
@@ -296,21 +294,6 @@ def test_stages_tell_when_their_tasks_could_have_begun_and_what_the_slowest_wrot
     assert max(each.slowest_wrote for each in reading) > 0
 
 
-def test_both_dialects_of_progress_say_the_same():
-    """The event log's has no numInputRows, offsets as JSON text, and empty maps."""
-    theirs = next(each for each in seen(PLAIN, "progress") if each.data["batchId"] == 1)
-    assert "numInputRows" not in theirs.data and isinstance(theirs.data["sources"][0]["endOffset"], str)
-
-    source = theirs.data["sources"][0]
-    ours = dict(theirs.data) | {
-        "numInputRows": source["numInputRows"],
-        "sources": [source | {key: int(source[key]) for key in ("startOffset", "endOffset", "latestOffset")}],
-    }
-    del ours["observedMetrics"]
-
-    assert parse_progress(theirs.data) == parse_progress(ours)
-
-
 def test_time_never_runs_backwards():
     times = [each.at for each in event_log.read(ROLLING) if each.kind in ("tasks", "terminated")]
     assert times == sorted(times)
@@ -388,10 +371,6 @@ def test_what_cannot_be_read_is_said(tmp_path):
     (tmp_path / "local-6.lz4").write_bytes(b"LZ4Block")
     with pytest.raises(UserError, match=r"compressed with lz4; for the next run set spark\.eventLog"):
         list(event_log.read(tmp_path / "local-6.lz4"))
-    broken = tmp_path / "local-7.zstd"
-    broken.write_bytes(zstandard.compress(b"{}")[:4] + b"nonsense that is no frame")
-    with pytest.raises(UserError, match="cannot read"):
-        list(event_log.read(broken))
 
 
 def test_a_folder_with_several_logs_asks_which(tmp_path):

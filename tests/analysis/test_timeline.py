@@ -158,33 +158,27 @@ def test_a_change_of_the_root_cause_is_told_and_its_flapping_is_not():
     assert [each.text for each in events(flapping) if each.what == "root"] == []
 
 
-def test_a_restart_and_why_the_run_before_it_ended_are_told():
+@pytest.mark.parametrize(
+    ("ended", "told"),
+    [
+        pytest.param(30, [(30, "failed: BOOM"), (40, "restarted, run 2")], id="it failed"),
+        pytest.param(
+            None,
+            [(40, "restarted, run 2"), (40, "nothing was recorded of how the run before ended")],
+            id="it was killed",
+        ),
+    ],
+)
+def test_a_restart_and_why_the_run_before_it_ended_are_told(ended, told):
     history, finding_history = started()
     look(history, finding_history, 5)
-    history.end(T0 + 30, "run-1", "java.lang.Boom: x", "BOOM")
-    look(history, finding_history, 30, status="failed")
+    if ended is not None:
+        history.end(T0 + ended, "run-1", "java.lang.Boom: x", "BOOM")
+        look(history, finding_history, ended, status="failed")
     history.start(T0 + 40, "id", "run-2")
     look(history, finding_history, 50)
 
-    assert [(each.at - T0, each.text) for each in events(finding_history)] == [
-        (0, "started"),
-        (30, "failed: BOOM"),
-        (40, "restarted, run 2"),
-    ]
-
-
-def test_a_run_that_nobody_saw_end_is_told():
-    """Its driver was killed, and started again."""
-    history, finding_history = started()
-    look(history, finding_history, 5)
-    history.start(T0 + 40, "id", "run-2")
-    look(history, finding_history, 50)
-
-    assert [(each.at - T0, each.text) for each in events(finding_history)] == [
-        (0, "started"),
-        (40, "restarted, run 2"),
-        (40, "nothing was recorded of how the run before ended"),
-    ]
+    assert [(each.at - T0, each.text) for each in events(finding_history)] == [(0, "started"), *told]
 
 
 def test_of_a_crash_loop_the_first_and_last_failures_are_told_and_how_many_there_were():

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from ledgerops.errors import UserError
 from ledgerops.model.recording import Recorder, decode, encode, load_json, read
 from ledgerops.model.records import unread
-from ledgerops.runtime.replay import replay
 from tests.build import T0, spark_json
 
 
@@ -184,12 +183,3 @@ def test_a_number_is_one_that_calculations_can_take():
 def test_a_number_beyond_all_bounds_is_no_json(number):
     with pytest.raises(ValueError, match="a number that is too large"):
         load_json(f'{{"a": {number}}}')
-
-
-def test_a_record_that_is_too_long_is_counted_and_the_others_are_read(tmp_path):
-    good = b'{"at":"2026-01-01T00:00:00.000Z","kind":"idle","query":"q","data":{"runId":"run-1"}}\n'
-    path = tmp_path / "r.jsonl"
-    path.write_bytes(good + b'{"at":"2026-01-01T00:00:01.000Z","kind":"%s"}\n' % (b"x" * (9 * 1024**2)) + good)
-    found = replay(read(path))
-    assert list(found.registry.queries) == ["q"]
-    assert found.bad == 1
