@@ -5,6 +5,7 @@ A line of 4.5 MB with 20,000 sources once held `diagnose` for minutes.
 
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 import orjson
@@ -18,6 +19,7 @@ from ledgerops.model.spark_progress import format_instant
 from ledgerops.runtime.registry import QueryRegistry
 from ledgerops.runtime.snapshot import QuerySnapshot
 from tests.build import T0, spark_json
+from tests.diagnosis.conftest import stage
 
 RECORDS = 3
 TIMES = 4  # as large
@@ -27,12 +29,7 @@ OPERATOR = {
     "operatorName": "stateStoreSave", "numRowsTotal": 5, "numRowsUpdated": 1, "numRowsRemoved": 0,
     "memoryUsedBytes": 100, "commitTimeMs": 1, "numShufflePartitions": 2,
 }  # fmt: skip
-STAGE = {
-    "name": "start at app.py:3", "tasks": 2, "failed_tasks": 0, "started": T0, "ended": T0 + 0.5, "run_seconds": 0.9,
-    "cpu_seconds": 0.5, "gc_seconds": 0.0, "seconds_median": 0.4, "seconds_max": 0.5, "records": 100,
-    "records_median": 50.0, "records_max": 60.0, "reads_shuffle": False, "input_bytes": 0, "shuffle_read_bytes": 0,
-    "shuffle_write_bytes": 0, "spill_bytes": 0,
-}  # fmt: skip
+STAGE = asdict(stage(began=T0))
 
 
 def one_source(**changes: Any) -> dict[str, Any]:

@@ -12,10 +12,11 @@ from ledgerops.metrics.identity import ACTIVE, EXPECTED
 from ledgerops.model.finding import Verdict
 from ledgerops.model.history import ClockStep
 from ledgerops.model.recording import read
-from ledgerops.model.records import BatchFiles, FilesRead, Observation, StageSummary, TaskSummary
+from ledgerops.model.records import BatchFiles, FilesRead, Observation, TaskSummary
 from ledgerops.model.spark_progress import BadRecord, format_instant, parse_instant
 from ledgerops.runtime.registry import MAX_ENDED_QUERIES, MAX_RUNS, QueryRegistry
 from tests.build import T0, spark_json
+from tests.diagnosis.conftest import stage
 from tests.paths import RECORDED
 
 
@@ -206,10 +207,7 @@ def test_event_latencies_of_instrument_become_a_histogram_and_nulls_add_nothing(
 
 
 def test_tasks_and_files_come_back_as_they_were_written():
-    stage = StageSummary(
-        3, "save", 2, 0, T0, T0 + 1, 1.5, 1.0, 0.1, 0.7, 0.8, 100, 50.0, 60.0, True, 0, 10, 10, 0, {}, 20.0, None, 1
-    )
-    tasks = TaskSummary("r1", 4, (stage,), 0.3)
+    tasks = TaskSummary("r1", 4, (stage(),), 0.3)
     files = BatchFiles("r1", 4, {"FileStreamSource": FilesRead(2, T0 - 5, T0 - 3, None)})
     made = registry(event("started", name="windowed"))
     for kind, written in (("tasks", tasks), ("files", files)):

@@ -3,7 +3,7 @@ import pytest
 from ledgerops.analysis.capacity.answer import Question, answer
 from ledgerops.analysis.capacity.fit import Interval, observed
 from ledgerops.diagnosis.harm import Harm
-from tests.analysis.capacity.conftest import exact_line, stage, stages
+from tests.analysis.capacity.conftest import exact_line, situation, stage, stages
 
 NOW = Question()
 
@@ -100,7 +100,7 @@ NO_LINE = {"fit": None, "reason": "batches have nearly the same size", "shown": 
         ),
     ],
 )  # fmt: skip
-def test_what_is_told(situation, known, question, told):
+def test_what_is_told(known, question, told):
     found = {name: getattr(answer(situation(**known), question), name) for name in told}
 
     assert {name: each.value if isinstance(each, Interval) else each for name, each in found.items()} == {
@@ -108,7 +108,7 @@ def test_what_is_told(situation, known, question, told):
     }
 
 
-def test_with_more_cores_the_fixed_cost_limits(situation):
+def test_with_more_cores_the_fixed_cost_limits():
     assert answer(situation(), Question(cores=8)).limit.what == "fixed_overhead"
 
 
@@ -154,7 +154,7 @@ def test_with_more_cores_the_fixed_cost_limits(situation):
         ),
     ],
 )  # fmt: skip
-def test_what_the_data_do_not_support_is_not_told(situation, known, question, reason):
+def test_what_the_data_do_not_support_is_not_told(known, question, reason):
     assert reason in answer(situation(**known), question).unknown_because
 
 

@@ -2,7 +2,7 @@ import pytest
 
 from ledgerops.analysis.capacity.bottleneck import PIECES, limit
 from ledgerops.diagnosis.batch_parts import PARTS
-from tests.analysis.capacity.conftest import exact_line, stage, stages
+from tests.analysis.capacity.conftest import exact_line, situation, stage, stages
 
 LINE = exact_line()  # 0.4 s and 5,000 rows a second
 COUNTS = {"query_planning": 0.2, "wal_commit": 0.1, "cpu": 0.5}
@@ -74,11 +74,11 @@ def test_the_pieces_outside_of_tasks_are_parts_of_a_batch():
         pytest.param({"parts": {}}, 6000, "unknown", "no batch after the warm-up", id="no batch"),
     ],
 )  # fmt: skip
-def test_what_limits(situation, known, rows, what, detail):
+def test_what_limits(known, rows, what, detail):
     assert limit(situation(**known), 2, rows, LINE) == (what, detail)
 
 
-def test_without_a_line_the_largest_part_of_a_typical_batch_limits(situation):
+def test_without_a_line_the_largest_part_of_a_typical_batch_limits():
     known = situation(parts={"after_tasks": 0.2, "query_planning": 0.9, "cpu": 0.3})
 
     assert limit(known, 2, None, None) == (
@@ -86,19 +86,19 @@ def test_without_a_line_the_largest_part_of_a_typical_batch_limits(situation):
     )  # fmt: skip
 
 
-def test_without_a_line_tasks_limit_where_they_take_more_than_any_other_part(situation):
+def test_without_a_line_tasks_limit_where_they_take_more_than_any_other_part():
     known = situation(parts={"after_tasks": 0.3, "query_planning": 0.4, "driver_before": 0.4, "cpu": 0.6})
     assert limit(known, 2, None, None).what == "cores"
 
 
 @pytest.mark.parametrize("shuffle", [True, False], ids=["state partitions", "source partitions"])
-def test_what_holds_the_tasks_up_is_not_known_where_the_cores_are_not(situation, shuffle):
+def test_what_holds_the_tasks_up_is_not_known_where_the_cores_are_not(shuffle):
     known = situation(stages=stages(stage([0.4] * 8, shuffle=shuffle), cores=None))
     assert limit(known, None, 6000, LINE) == ("unknown", "the number of cores is not known")
     assert limit(known, None, 1000, LINE).what == "fixed_overhead"
 
 
-def test_with_more_cores_the_tasks_limit_less(situation):
+def test_with_more_cores_the_tasks_limit_less():
     known = situation(stages=stages(stage([0.4] * 8, wall=1.6), slope=0.6), parts={"driver_between": 0.5, "cpu": 0.6})
     assert limit(known, 2, 6000, LINE).what == "cores"
     assert limit(known, 8, 6000, LINE).what == "driver"

@@ -3,11 +3,11 @@ from ledgerops.analysis.capacity.bottleneck import Limit
 from ledgerops.analysis.capacity.fit import Interval
 from ledgerops.analysis.capacity.plot import plot
 from ledgerops.analysis.capacity.report import document, text
-from tests.analysis.capacity.conftest import exact_line
+from tests.analysis.capacity.conftest import exact_line, situation
 from tests.build import T0
 
 
-def test_the_text_is_a_line_a_question_and_says_what_limits_once(situation):
+def test_the_text_is_a_line_a_question_and_says_what_limits_once():
     known = situation(arrival=800.0, backlog=6000.0, notes=("no source says how far its head is",))
     asked = [answer(known, question) for question in (Question(), Question(load=2.0), Question(rows=20_000))]
     lines = text([(known, asked)], T0).splitlines()
@@ -27,7 +27,7 @@ def test_the_text_is_a_line_a_question_and_says_what_limits_once(situation):
     assert lines[-1] == "  note: no source says how far its head is"
 
 
-def test_what_has_no_end_is_null_and_unbounded(situation):
+def test_what_has_no_end_is_null_and_unbounded():
     open_end = CapacityAnswer(
         Question(), 1000.0, 2.0, 2, rows=2000.0, batch=Interval(1.0, 0.5, UNBOUNDED),
         limit=Limit("unknown", "no tasks"),
@@ -40,7 +40,7 @@ def test_what_has_no_end_is_null_and_unbounded(situation):
     assert "now: limit unknown: no tasks" in shown
 
 
-def test_control_characters_in_a_name_do_not_reach_the_terminal(situation):
+def test_control_characters_in_a_name_do_not_reach_the_terminal():
     assert text([(situation(query="a\x1b[31m"), [])], T0).startswith("a?[31m  at ")
 
 
