@@ -25,22 +25,6 @@ KEY_SKEW = Finding(
     since=NOW - 80,
     explains=("falling-behind",),
 )
-TRIGGER_OVERRUN = Finding(
-    summary="the last 10 batches took 2.4 s at a trigger interval of 2 s",
-    component=Component("query", "customer_sessions"),
-    evidence=(Evidence("ledgerops_batch_duration_seconds", 2.4, "seconds", "<= 2", NOW),),
-    rule="trigger-overrun",
-    severity="warning",
-    since=NOW - 40,
-)
-QUERY_FAILED = Finding(
-    summary="ended with USER_RAISED_EXCEPTION: bad row",
-    component=Component("query", "enriched_transactions"),
-    evidence=(Evidence("ledgerops_query_failures_total", 1, "count", "0", NOW),),
-    rule="query-failed",
-    severity="critical",
-    since=NOW - 100,
-)
 
 
 def no_judge() -> Any:
@@ -127,9 +111,9 @@ def demo_fleet() -> QueryRegistry:
     skewed = {"count": 46, "rows": 52400, "seconds": 6.4, "left": 2600, "late": 30.0, "gap": 6.5}
     add("daily_counts", "falling_behind", 38, KEY_SKEW, state=(operator(),), **skewed)
     sessions = operator(rows=1_204_000)
-    add("customer_sessions", "pressured", 74, TRIGGER_OVERRUN, rows=4000, seconds=1.85, state=(sessions,), late=95.0)
+    add("customer_sessions", "pressured", 74, rows=4000, seconds=1.85, state=(sessions,), late=95.0)
     add_query(registry, "debit_credit_pairs", "starting", 100)
-    failed = add("enriched_transactions", "failed", 0, QUERY_FAILED, count=60)
+    failed = add("enriched_transactions", "failed", 0, count=60)
     failed.history.end(NOW - 100, "run-1", "org.apache.spark.SparkRuntimeException: bad row", "USER_RAISED_EXCEPTION")
     idle = add(HOSTILE, "idle", 100, count=40)
     idle.history.idle(NOW - 10)
