@@ -136,17 +136,9 @@ def _lines(x: Numbers, y: Numbers, draws: NDArray[np.int64]) -> tuple[Numbers, N
     one, other = np.triu_indices(len(x), 1)
     at_once = max(1, MAX_SLOPES_AT_ONCE // len(one))
     parts = np.split(draws, range(at_once, len(draws), at_once))
-    slopes = np.concatenate([_medians(between[chosen[:, one], chosen[:, other]]) for chosen in parts])
+    slopes = np.concatenate([np.nanmedian(between[chosen[:, one], chosen[:, other]], axis=1) for chosen in parts])
     overheads = np.median(y[draws] - slopes[:, None] * x[draws], axis=1)
     through_origin = overheads < 0
     per_row = np.divide(y, x, out=np.full(len(x), np.nan), where=x > 0)
-    slopes[through_origin] = _medians(per_row[draws[through_origin]])
+    slopes[through_origin] = np.nanmedian(per_row[draws[through_origin]], axis=1)
     return np.maximum(overheads, 0.0), slopes
-
-
-def _medians(values: Numbers) -> Numbers:
-    """The median of the numbers of each row, of which at least one is not NaN."""
-    ordered = np.sort(values, axis=1)  # NaN last
-    known = np.count_nonzero(~np.isnan(ordered), axis=1)
-    each = np.arange(len(ordered))
-    return np.asarray((ordered[each, (known - 1) // 2] + ordered[each, known // 2]) / 2)
