@@ -6,7 +6,7 @@ import logging
 import ssl
 from dataclasses import dataclass
 from http import HTTPStatus
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from ledgerops.common.credentials import Reread, authorizations
 from ledgerops.errors import UserError
@@ -42,11 +42,11 @@ class Access:
 
     def refusal(self, target: str, host: str, authorization: str) -> tuple[HTTPStatus, str] | None:
         """Why a request is refused; None when it is let in."""
-        if self.loopback and host and not is_loopback(_host_name(host)):
+        if self.loopback and host and not is_loopback(_parts(f"//{host}").hostname or ""):
             # a page from elsewhere whose name was pointed at this machine (DNS rebinding)
             return HTTPStatus.MISDIRECTED_REQUEST, "this address serves this machine only; ask for localhost"
         known = self._credentials.current()
-        if known and _path(target) not in OPEN_PATHS:
+        if known and _parts(target).path not in OPEN_PATHS:
             scheme, _, secret = authorization.partition(" ")
             given = f"{scheme.lower()} {secret.strip()}".encode("utf-8", "replace")
             # every secret is compared, so that the time reveals nothing
@@ -96,16 +96,9 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _path(target: str) -> str:
+def _parts(address: str) -> SplitResult:
+    """The parts of an address; all empty for what is none."""
     try:
-        return urlsplit(target).path
+        return urlsplit(address)
     except ValueError:
-        return ""
-
-
-def _host_name(host: str) -> str:
-    """The name in a Host header: without the port."""
-    try:
-        return urlsplit(f"//{host}").hostname or ""
-    except ValueError:
-        return ""
+        return urlsplit("")
