@@ -52,7 +52,6 @@ class TrendPoint(NamedTuple):
     backlog: int | None
     watermark: float | None
     state_rows: int
-    state_bytes: int
     heads: int | None  # sum of the head offsets: its growth is the arrival
 
 
@@ -290,7 +289,6 @@ class History:
             TrendPoint(
                 at=at, rows=rows, batches=batches, batch_seconds=seconds, backlog=backlog(progress),
                 watermark=progress.watermark, state_rows=sum(operator.rows for operator in progress.operators),
-                state_bytes=sum(operator.memory_bytes for operator in progress.operators),
                 heads=sum(heads) if heads else None,
             )
         )  # fmt: skip

@@ -138,13 +138,12 @@ class HotKey(NamedTuple):
 
     key: str
     share: float  # of the rows that have a key, 0 to 1
-    rows: int
 
 
 def hottest_key(batch: Progress) -> HotKey | None:
     """The key with the largest share of the rows that a batch observed."""
     found = [
-        HotKey(str(top[0].get("item")), top[0]["count"] / rows, int(top[0]["count"]))
+        HotKey(str(top[0].get("item")), top[0]["count"] / rows)
         for name, row in batch.observed.items()
         if name.startswith(OBSERVATION)
         and isinstance(rows := row.get("rows"), int)

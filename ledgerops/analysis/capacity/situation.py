@@ -24,7 +24,6 @@ class Situation:
     """One query at one moment. None = unknown."""
 
     query: str
-    at: float
     freshness: float  # the objective: how old results may be, in seconds
     trigger: float | None = None  # seconds; 0.0 = back to back
     arrival: float | None = None  # rows a second, by the heads of the sources; else what was read
@@ -32,7 +31,6 @@ class Situation:
     backlog: float | None = None  # rows not read yet
     lag: float | None = None  # seconds
     cap: tuple[str, float] | None = None  # the option that caps a batch, and its rows
-    stateful: bool = False
     fit: Fit | None = None
     reason: str = ""  # why there is no fit
     shown: float | None = None  # rows a second that it has carried
@@ -73,10 +71,10 @@ def situation(view: QueryView) -> Situation:
         )
     factor = min(view.rates.rows_per_offset.values(), default=1.0)
     return Situation(
-        query=view.query, at=view.now, freshness=view.freshness, trigger=view.trigger.interval, arrival=arrival,
+        query=view.query, freshness=view.freshness, trigger=view.trigger.interval, arrival=arrival,
         harm=harm(view), lag=view.lag.seconds,
         backlog=None if view.lag.unread_offsets is None else view.lag.unread_offsets * factor,
-        cap=_cap(view, factor), stateful=view.run.stateful, fit=None if isinstance(found, str) else found,
+        cap=_cap(view, factor), fit=None if isinstance(found, str) else found,
         reason=found if isinstance(found, str) else "", shown=_shown(batches, view.trigger.interval),
         stages=stages_of(view, batches), parts={each.part: each.seconds for each in shown(profile(view))},
         key=view.skew.key_column or next(iter(view.plan.keys), None), notes=tuple(notes),

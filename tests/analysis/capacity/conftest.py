@@ -8,7 +8,6 @@ from ledgerops.analysis.capacity.situation import Situation
 from ledgerops.analysis.capacity.stages import Stages
 from ledgerops.diagnosis.batch_parts import PARTS
 from ledgerops.model.records import StageSummary, TaskSummary
-from tests.build import T0
 from tests.diagnosis.conftest import stage as plain_stage
 
 OVERHEAD, RATE = 0.4, 5000.0
@@ -40,7 +39,7 @@ def stages(
 def situation(**changes: Any) -> Situation:
     """A query whose batches take 0.4 s and a second for each 5,000 rows."""
     values: dict[str, Any] = {
-        "query": "daily_counts", "at": T0, "freshness": 60.0, "trigger": 2.0, "arrival": 1000.0, "backlog": 0.0,
+        "query": "daily_counts", "freshness": 60.0, "trigger": 2.0, "arrival": 1000.0, "backlog": 0.0,
         "lag": 0.0, "fit": exact_line(), "stages": stages(stage([0.4] * 8, wall=1.6)),
         "parts": {"query_planning": 0.3, "driver_before": 0.05, "after_tasks": 0.05, "cpu": 0.4},
     }  # fmt: skip
