@@ -8,9 +8,7 @@ import pytest
 import zstandard
 
 from ledgerops.analysis.inputs import open_source
-from ledgerops.cli import main
 from ledgerops.errors import UserError
-from ledgerops.servers.process import free_port
 from tests.paths import RECORDED
 
 PLAIN = RECORDED / "key-skew.jsonl"
@@ -97,19 +95,6 @@ def test_what_is_not_zstd_is_refused_in_one_line(tmp_path, content, reason):
     with pytest.raises(UserError) as refused:
         seen(path)
     assert str(refused.value) == f"cannot read {path}{reason}"
-
-
-def test_a_dead_exporter_is_not_taken_for_a_healthy_query(capsys):
-    url = f"http://127.0.0.1:{free_port()}"
-
-    assert main(["diagnose", "--from", url]) == 2
-
-    shown, said = capsys.readouterr()
-    assert shown == ""
-    assert said == (
-        f"ledgerops: cannot reach an exporter at {url}: connection refused; "
-        "start the application, or give a recording\n"
-    )
 
 
 def test_a_server_that_has_no_clock_is_no_traceback():

@@ -96,13 +96,6 @@ def test_repetitive_files_are_read_whole(tmp_path):
     assert sum(1 for _ in numbered_lines(path)) == 100_000
 
 
-def test_a_zstd_file_has_a_largest_size_for_its_own(tmp_path, monkeypatch):
-    monkeypatch.setattr(bounded_lines, "FREE_BYTES", 0)
-    path = packed(tmp_path / "file", (b"\n" * MIB, 64))
-    with pytest.raises(UserError, match=r"file: it decompresses to more than 1000 times its size"):
-        list(numbered_lines(path))
-
-
 def test_a_frame_that_wants_much_memory_is_refused(tmp_path):
     parameters = zstandard.ZstdCompressionParameters(window_log=27)
     path = tmp_path / "file"

@@ -1,6 +1,5 @@
 """The HTML report: what it says, that nothing hostile gets through, and that it needs nothing but itself."""
 
-import json
 import re
 from html.parser import HTMLParser
 from types import SimpleNamespace
@@ -161,12 +160,6 @@ def test_names_and_messages_are_only_ever_text():
     assert "<script" not in html and "\u202e" not in html and "\x1b" not in html
     told = '<script>alert("1")</script>??[31m&\'"'
     assert f"Application {told}." in words and f"reads {told}, writes to {told}" in words
-
-
-def test_a_query_name_that_is_a_template_is_text():
-    investigation = Investigation(str(CRASH), with_timeline=True, plots=True)
-    document = json.loads(json.dumps(investigation.diagnose()).replace("crashes", "$body ${title} {0} %s"))
-    assert "$body ${title} {0} %s has failed" in read(page(document, {}, {}))[1]
 
 
 def test_what_is_wrong_now_comes_before_what_is_over():
