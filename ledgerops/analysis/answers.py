@@ -6,7 +6,6 @@ was written by others: control characters are removed.
 
 import time
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from ledgerops.analysis.inputs import open_source
@@ -18,7 +17,7 @@ from ledgerops.diagnosis.muting import read_muted
 from ledgerops.diagnosis.report import figures_of, text, timeline_lines
 from ledgerops.diagnosis.rules import BY_SLUG, RULES
 from ledgerops.diagnosis.runbook import on_call
-from ledgerops.errors import UserError
+from ledgerops.errors import UserError, did_you_mean
 from ledgerops.metrics import METRICS, QUERY_METRICS, VERDICT_METRICS
 from ledgerops.metrics.cause_texts import CAUSE_TEXTS
 from ledgerops.model.spark_progress import format_instant, parse_instant
@@ -158,8 +157,8 @@ def _do_first(rule: str) -> list[str]:
 
 def _known(name: str, entries: Mapping[str, Any], kind: str) -> Any:
     if name not in entries:
-        near = get_close_matches(name, entries, n=1)
-        raise UserError(f"no {kind} is called {name[:80]!r}{f'; did you mean {near[0]}?' if near else ''}")
+        hint = did_you_mean(name, entries, "")
+        raise UserError(f"no {kind} is called {name[:80]!r}{hint and f'; {hint}'}")
     return entries[name]
 
 

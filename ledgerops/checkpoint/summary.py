@@ -14,7 +14,6 @@ The document (version 1) has `checkpoint`, `query_id`, `provider` (rocksdb, hdfs
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -26,7 +25,7 @@ from ledgerops.checkpoint.listing import head, operator_document
 from ledgerops.checkpoint.operators import Operator, View
 from ledgerops.checkpoint.reader import Checkpoint, open_checkpoint
 from ledgerops.checkpoint.state_rows import SPARK_ERRORS, StateReader, reason, temporary_conf
-from ledgerops.errors import UserError
+from ledgerops.errors import UserError, did_you_mean
 from ledgerops.model.spark_progress import format_instant
 
 MAX_ATTEMPTS = 3  # to read what a query is removing
@@ -72,9 +71,9 @@ def choose(checkpoint: Checkpoint, wanted: Selection) -> Choice:
     found = [(operator, _views(operator, wanted.store)) for operator in chosen]
     if wanted.store is not None and not any(views for _, views in found):
         names = [view.name for operator in chosen for view in operator.views]
-        near = get_close_matches(wanted.store, names, n=1)
-        hint = f"did you mean {near[0]}? " if near else ""
-        raise UserError(f"no store {wanted.store!r} in {checkpoint.path}; {hint}there are {_listed(names)}")
+        hint = did_you_mean(wanted.store, names, "")
+        there = f"{hint and f'{hint} '}there are {_listed(names)}"
+        raise UserError(f"no store {wanted.store!r} in {checkpoint.path}; {there}")
     since = wanted.since if wanted.since is not None else next(iter(earlier), None)
     return Choice(tuple((operator, views) for operator, views in found if views), batch, since)
 

@@ -39,11 +39,6 @@ class Interval(NamedTuple):
     low: float
     high: float
 
-    @property
-    def exact(self) -> bool:
-        """Whether the interval has no width."""
-        return self.low == self.value == self.high
-
 
 @dataclass(frozen=True, slots=True)
 class Fit:
