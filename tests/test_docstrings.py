@@ -16,7 +16,7 @@ ROOMS = sorted(each.parent.name for each in PACKAGE.glob("*/__init__.py"))
 # where -> names (or patterns of names) that need no docstring there; with a dot those of methods
 CONVENTIONAL = {
     "cli/": "run add_arguments",  # the docstring of the module is the help of the command; each argument has help
-    "common/http.py": ".redirect_request .http_open .https_open",  # called by urllib
+    "common/http.py": ".redirect_request",  # called by urllib
     "common/http_handler.py": ".do_GET .do_HEAD .do_POST",  # called by http.server for a request of this method
     "servers/risk.py": ".do_POST",  # the same; the docstring of the module has the request
     "agent/listener.py": ".onQueryStarted .onQueryProgress .onQueryIdle .onQueryTerminated",  # callbacks of Spark's

@@ -12,7 +12,7 @@ import ssl
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from email.message import Message
 from typing import Any
@@ -38,31 +38,24 @@ class NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
-class Http(urllib.request.HTTPHandler):
+class _Noting(urllib.request.AbstractHTTPHandler):
     """Notes the connection of a request, so that `fetch` can end one that outlasts its time."""
 
-    def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        return self.do_open(_noted(req, http.client.HTTPConnection), req)
+    def do_open(self, http_class: Any, req: urllib.request.Request, **options: Any) -> Any:
+        def connection(*args: Any, **kwargs: Any) -> Any:
+            made = http_class(*args, **kwargs)
+            req.__dict__["connection"] = made
+            return made
+
+        return super().do_open(connection, req, **options)
 
 
-class Https(urllib.request.HTTPSHandler):
-    """The same with TLS."""
-
-    def __init__(self, context: ssl.SSLContext | None) -> None:
-        super().__init__(context=context)
-        self._tls = context
-
-    def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        return self.do_open(_noted(req, http.client.HTTPSConnection), req, context=self._tls)
+class Http(_Noting, urllib.request.HTTPHandler):
+    """Requests without TLS."""
 
 
-def _noted(request: urllib.request.Request, make: Callable[..., Any]) -> Any:
-    def connection(*args: Any, **kwargs: Any) -> Any:
-        made = make(*args, **kwargs)
-        request.__dict__["connection"] = made
-        return made
-
-    return connection
+class Https(_Noting, urllib.request.HTTPSHandler):
+    """Requests with TLS."""
 
 
 def _end_connection(request: urllib.request.Request) -> None:
@@ -86,7 +79,7 @@ def opener(address: str, *, certificate: str | None = None, key: str | None = No
             context.load_cert_chain(certificate, key)
         except (OSError, ssl.SSLError) as error:
             raise UserError(f"cannot use the client certificate {certificate}: {error}") from None
-    return urllib.request.build_opener(*handlers, Https(context))
+    return urllib.request.build_opener(*handlers, Https(context=context))
 
 
 def fetch(
