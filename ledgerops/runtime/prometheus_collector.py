@@ -6,18 +6,14 @@ example: `REGISTRY.register(watch.collector())`
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
-from typing import Any, cast
+from typing import Any
 
-from prometheus_client.core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    HistogramMetricFamily,
-    InfoMetricFamily,
-    Metric,
-)
+from prometheus_client.core import Metric
 from prometheus_client.registry import Collector as Base
 
 from ledgerops.metrics import openmetrics_kind
+from ledgerops.metrics.model import Metric as Described
+from ledgerops.runtime.exposition import SUFFIX
 from ledgerops.runtime.family import Family
 from ledgerops.runtime.snapshot import Published, SharedLabels
 
@@ -40,29 +36,17 @@ class Collector(Base):
             yield _family(metric, parts, now)
 
 
-def _family(metric: Any, parts: Sequence[tuple[SharedLabels, Family]], now: float) -> Metric:
-    shared = [key for key, _ in parts[0][0]]
-    labels = (*shared, *metric.labels)
-    built: Any  # the families' add_metric take different arguments
+def _family(metric: Described[Any], parts: Sequence[tuple[SharedLabels, Family]], now: float) -> Metric:
     kind = openmetrics_kind(metric)
-    match kind:
-        case "counter":
-            built = CounterMetricFamily(metric.name.removesuffix("_total"), metric.help, labels=labels)
-        case "info":
-            built = InfoMetricFamily(metric.name.removesuffix("_info"), metric.help, labels=shared)
-        case "histogram":
-            built = HistogramMetricFamily(metric.name, metric.help, labels=labels)
-        case _:
-            built = GaugeMetricFamily(metric.name, metric.help, labels=labels)
+    built = Metric(metric.name.removesuffix(SUFFIX.get(kind, "")), metric.help, kind)
     for pairs, family in parts:
-        shared_values = [value for _, value in pairs]
-        if family.histogram is not None:
-            total = family.histogram
-            bounds = [*(repr(bound) for bound in total.bounds), "+Inf"]
-            built.add_metric(shared_values, list(zip(bounds, accumulate(total.counts), strict=True)), total.sum)
-        for values, value in family.values(now):
-            if kind == "info":
-                built.add_metric(shared_values, dict(zip(metric.labels, values, strict=True)))
-            else:
-                built.add_metric([*shared_values, *values], value)
-    return cast(Metric, built)
+        shared = dict(pairs)
+        if (total := family.histogram) is not None:
+            counts = list(accumulate(total.counts))
+            for bound, count in zip((*map(repr, total.bounds), "+Inf"), counts, strict=True):
+                built.add_sample(f"{metric.name}_bucket", {**shared, "le": bound}, count)
+            built.add_sample(f"{metric.name}_count", shared, counts[-1])
+            built.add_sample(f"{metric.name}_sum", shared, total.sum)
+        for labels, value in family.values(now):
+            built.add_sample(metric.name, {**shared, **dict(zip(metric.labels, labels, strict=True))}, value)
+    return built
