@@ -54,20 +54,14 @@ def note_heads(table: HeadTable, at: float, offsets: Iterable[tuple[Partition, i
             )
 
 
-def _half(heads: Sequence[float], times: Sequence[float]) -> Iterable[int]:
+def _half(heads: Sequence[float], times: Sequence[float]) -> Iterator[int]:
     """Every second of the older points, so that the table reaches far back: a consumer may pause for hours.
 
     Of a stretch without movement the last point stays: without it, the stretch would look like a slow advance. Of the
     longest one both stay: it is what a later one is compared with.
     """
-    if len(set(heads)) == len(heads):
-        return range(0, len(heads), 2)
-    return _half_with_stretches(heads, times)
-
-
-def _half_with_stretches(heads: Sequence[float], times: Sequence[float]) -> Iterator[int]:
     still = (index for index in range(1, len(heads)) if heads[index - 1] == heads[index])
-    longest = max(still, key=lambda index: times[index] - times[index - 1])
+    longest = max(still, key=lambda index: times[index] - times[index - 1], default=None)
     keep = True
     for index, head in enumerate(heads):
         if index + 1 == longest:
