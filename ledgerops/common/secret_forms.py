@@ -1,7 +1,8 @@
 """The forms in which texts carry credentials: what stands before a value, or what the value looks like.
 
-`docs/security.md` shows an example of each. The names of fields follow detect-secrets' keyword detector, the tokens of
-vendors gitleaks' default rules; the other forms are how Spark, Hadoop, Kafka and JDBC drivers print their settings.
+`docs/masking.md` shows an example of each, and where it is described. The names of fields follow
+detect-secrets' keyword detector, the tokens of vendors gitleaks' default rules; the other forms are how Spark, Hadoop,
+Kafka and JDBC drivers print their settings.
 """
 
 import re
@@ -11,10 +12,9 @@ MASK = "<masked>"
 
 
 class Form(NamedTuple):
-    """One form: its name in the documentation, where it is described, what is found and what it becomes."""
+    """One form: its name in the documentation, what is found and what it becomes."""
 
     name: str
-    source: str
     pattern: re.Pattern[str]
     replacement: str
 
@@ -55,63 +55,48 @@ _SOME = (
 )
 
 
-def _form(name: str, source: str, pattern: str, replacement: str = MASK, flags: int = re.IGNORECASE) -> Form:
-    return Form(name, source, re.compile(pattern, flags | re.MULTILINE), replacement)
+def _form(name: str, pattern: str, replacement: str = MASK, flags: int = re.IGNORECASE) -> Form:
+    return Form(name, re.compile(pattern, flags | re.MULTILINE), replacement)
 
 
 # the order matters: a form that takes more comes first
 FORMS = (
-    _form("private key", "gitleaks private-key", r"-----BEGIN [A-Z \d]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+    _form("private key", r"-----BEGIN [A-Z \d]{0,40}PRIVATE KEY(?: BLOCK)?-----"
         r"(?:(?!-----END)[\w\s+/=:,.\\-]){0,20000}(?:-----END [A-Z \d]{0,60}-----)?"),
-    _form("rest of a private key", "RFC 7468, whose lines have 64 characters",
+    _form("rest of a private key",
         r"^\s{0,8}(?=[A-Za-z\d+/]{0,76}[A-Z])(?=[A-Za-z\d+/]{0,76}[a-z])[A-Za-z\d+/]{60,76}={0,2}$", flags=0),
-    _form("JSON web token", "gitleaks jwt", r"\beyJ[\w-]{5,}\.[\w.-]+", flags=0),
-    _form("key of AWS", "gitleaks aws-access-token", r"\b(?:A3T[A-Z\d]|A[BGIKNRS][A-Z]A|ACCA)[A-Z\d]{12,}\b", flags=0),
+    _form("JSON web token", r"\beyJ[\w-]{5,}\.[\w.-]+", flags=0),
+    _form("key of AWS", r"\b(?:A3T[A-Z\d]|A[BGIKNRS][A-Z]A|ACCA)[A-Z\d]{12,}\b", flags=0),
     _form("token of a vendor",
-        "gitleaks github-pat, gitlab-pat, slack-bot-token, stripe-access-token, gcp-api-key, openai-api-key, "
-        "databricks-api-token, vault-service-token, sendgrid-api-token, npm-access-token, pypi-upload-token, "
-        "huggingface-access-token, digitalocean-pat, grafana-service-account-token",
         r"\b(?:gh[pousr]_|github_pat_|gl(?:pat|dt|rt|cbt|ptt|soat|oas)-|xox[abeoprs]-|xapp-|[rs]k_(?:live|test|prod)_"
         r"|AIza|ya29\.|sk-|dapi(?=[\da-f]{32})|hv[bs]\.|SG\.|npm_|pypi-|hf_|do[opr]_v1_|glsa_|glc_|sq0[a-z]{3}-"
         r"|shp(?:at|ca|pa|ss)_|lin_api_|EAAA)[\w.=-]{10,}", flags=0),
-    _form("webhook", "gitleaks slack-webhook-url; Discord",
-        r"(\bhooks\.slack\.com/|\bdiscord(?:app)?\.com/api/webhooks/)[\w/-]+", rf"\1{MASK}"),
-    _form("bot of Telegram", "gitleaks telegram-bot-api-token", r"\b\d{5,16}:A[\w-]{34}\b", flags=0),
-    _form("key of a storage account", "detect-secrets AzureStorageKeyDetector", r"(?<![\w+/])[A-Za-z\d+/]{86}==",
-        flags=0),
-    _form("JAAS settings", "Kafka's sasl.jaas.config", r"(sasl\.jaas\.config\s{0,3}(?:[=:]|->)\s{0,3})[^\n]+",
-        rf"\1{MASK}"),
-    _form("JAAS login", "Java's login configuration",
-        r"(LoginModule\s{1,3}(?:required|requisite|sufficient|optional)\b)[^\n]*", rf"\1 {MASK}"),
-    _form("address with a user", "detect-secrets BasicAuthDetector; RFC 3986, section 3.2.1",
-        r"""://(?:[^\s"'<>]|<masked>){0,600}@""", f"://{MASK}@"),
-    _form("Oracle user", "Oracle's JDBC guide", r"(\bjdbc:oracle:\w{1,10}:)[^\s@]{1,200}@", rf"\1{MASK}@"),
-    _form("user and password before a host", "detect-secrets BasicAuthDetector, without a scheme",
+    _form("webhook", r"(\bhooks\.slack\.com/|\bdiscord(?:app)?\.com/api/webhooks/)[\w/-]+", rf"\1{MASK}"),
+    _form("bot of Telegram", r"\b\d{5,16}:A[\w-]{34}\b", flags=0),
+    _form("key of a storage account", r"(?<![\w+/])[A-Za-z\d+/]{86}==", flags=0),
+    _form("JAAS settings", r"(sasl\.jaas\.config\s{0,3}(?:[=:]|->)\s{0,3})[^\n]+", rf"\1{MASK}"),
+    _form("JAAS login", r"(LoginModule\s{1,3}(?:required|requisite|sufficient|optional)\b)[^\n]*", rf"\1 {MASK}"),
+    _form("address with a user", r"""://(?:[^\s"'<>]|<masked>){0,600}@""", f"://{MASK}@"),
+    _form("Oracle user", r"(\bjdbc:oracle:\w{1,10}:)[^\s@]{1,200}@", rf"\1{MASK}@"),
+    _form("user and password before a host",
         r"(?<![\w/.:@])(?!jdbc:)[\w.-]{1,64}[:/](?!<masked>@)(?:[^\s@/,;\"'()<>]|<masked>){1,100}@(?=[\w\[/])",
         f"{MASK}@"),
-    _form("header", "RFC 9110, section 11; RFC 6265",
-        r"\b((?:proxy-)?authorization|(?:set-)?cookie2?|x-[\w-]{0,40}(?:token|key|secret|auth|signature))"
+    _form("header", r"\b((?:proxy-)?authorization|(?:set-)?cookie2?|x-[\w-]{0,40}(?:token|key|secret|auth|signature))"
         rf"({_CLOSED}{_IS}){_NOTHING}(?:{_QUOTED}|[^\n\"']{{1,2000}})", rf"\1\2{MASK}"),
-    _form("query of an address", "RFC 3986, section 3.4", r"\?[\w.%~+-]{1,80}=[^\s\"')\]\\]*", f"?{MASK}"),
-    _form("fields of a query", "Azure's shared access signatures", r"(&[\w.%~+-]{1,80}=)[^\s\"'&)\]\\]+", rf"\1{MASK}"),
-    _form("XML element", "Hadoop's configuration files",
+    _form("query of an address", r"\?[\w.%~+-]{1,80}=[^\s\"')\]\\]*", f"?{MASK}"),
+    _form("fields of a query", r"(&[\w.%~+-]{1,80}=)[^\s\"'&)\]\\]+", rf"\1{MASK}"),
+    _form("XML element",
         rf"(<[\w.:-]{{0,60}}(?:{_FIELD})>|<name>[\w.:-]{{0,80}}(?:{_FIELD})</name>\s{{0,20}}<value>)(?:[^<]|<masked>){{1,2000}}",
         rf"\1{MASK}"),
-    _form("argument", "gitleaks curl-auth-user; command lines in exceptions",
-        rf"(--[\w-]{{0,40}}(?:{_FIELD})[\"']?(?:\s{{1,3}}+|,\s{{0,3}}+)){_NOTHING}{_WORD}", rf"\1{MASK}"),
-    _form("user of curl", "gitleaks curl-auth-user", r"(\bcurl\b[^\n]{0,300}?\s-u\s{0,3})" + _WORD, rf"\1{MASK}"),
-    _form("pair", "Scala's tuples, Spark's options",
+    _form("argument", rf"(--[\w-]{{0,40}}(?:{_FIELD})[\"']?(?:\s{{1,3}}+|,\s{{0,3}}+)){_NOTHING}{_WORD}", rf"\1{MASK}"),
+    _form("user of curl", r"(\bcurl\b[^\n]{0,300}?\s-u\s{0,3})" + _WORD, rf"\1{MASK}"),
+    _form("pair",
         rf"(\(\s?[\"']?[\w.-]{{0,80}}?(?:{_FIELD})[\"']?\s{{0,3}},\s{{0,3}}+){_NOTHING}{_VALUE}", rf"\1{MASK}"),
-    _form("field and value", "detect-secrets KeywordDetector, gitleaks generic-api-key; Scala's maps",
-        rf"((?:{_FIELD}){_CLOSED}{_IS}){_NOTHING}{_VALUE}", rf"\1{MASK}"),
-    _form("field and quoted value", "PostgreSQL's CREATE ROLE",
-        rf"((?:{_FIELD})\s{{1,3}}+){_NOTHING}(?:{_QUOTED})(?<=[\"'])", rf"\1{MASK}"),
-    _form("identified by", "MySQL's and Oracle's CREATE USER",
-        rf"(\bidentified\s{{1,3}}by\s{{1,3}}){_WORD}", rf"\1{MASK}"),
-    _form("netrc", "the format of .netrc", rf"(\blogin\s{{1,3}}\S{{1,100}}\s{{1,3}}password\s{{1,3}}){_WORD}",
-        rf"\1{MASK}"),
-    _form("sentence", "exceptions of drivers",
-        rf"((?:{_FIELD})\s{{1,3}}(?:is|was)\s{{1,3}}){_SOME}{_WORD}", rf"\1{MASK}"),
-    _form("scheme of a header", "RFC 7617, RFC 6750",
+    _form("field and value", rf"((?:{_FIELD}){_CLOSED}{_IS}){_NOTHING}{_VALUE}", rf"\1{MASK}"),
+    _form("field and quoted value", rf"((?:{_FIELD})\s{{1,3}}+){_NOTHING}(?:{_QUOTED})(?<=[\"'])", rf"\1{MASK}"),
+    _form("identified by", rf"(\bidentified\s{{1,3}}by\s{{1,3}}){_WORD}", rf"\1{MASK}"),
+    _form("netrc", rf"(\blogin\s{{1,3}}\S{{1,100}}\s{{1,3}}password\s{{1,3}}){_WORD}", rf"\1{MASK}"),
+    _form("sentence", rf"((?:{_FIELD})\s{{1,3}}(?:is|was)\s{{1,3}}){_SOME}{_WORD}", rf"\1{MASK}"),
+    _form("scheme of a header",
         r"\b(Bearer|Basic)\s{1,3}(?=[A-Za-z+/_.~-]{0,200}(?:[\d=]|(?-i:[a-z][A-Z])))[\w+/=.~-]{8,}", rf"\1 {MASK}"),
 )  # fmt: skip
