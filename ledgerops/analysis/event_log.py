@@ -32,7 +32,6 @@ from ledgerops.model.records import (
     Observation,
     ObservationKind,
     Plan,
-    Process,
     RemovedExecutor,
     StageSummary,
     TaskSummary,
@@ -385,7 +384,7 @@ def _nodes(plan: Mapping[str, Any]) -> Iterator[str]:
         nodes += reversed(node.get("children", ()))
 
 
-def _plain_data(record: TaskSummary | Plan | Host | Process) -> dict[str, Any]:
+def _plain_data(record: TaskSummary | Plan | Host) -> dict[str, Any]:
     data: dict[str, Any] = orjson.loads(orjson.dumps(record))
     return data
 

@@ -6,6 +6,7 @@ import shutil
 import pytest
 
 from ledgerops.checkpoint.batch_log import NO_BATCH, BatchLog, metadata_log, parse_batch, parse_query_id
+from tests.checkpoint.fake import put
 
 OFFSETS = """v1
 {"batchWatermarkMs":%d,"batchTimestampMs":1,"conf":{"spark.sql.shuffle.partitions":"4"}}
@@ -20,17 +21,12 @@ OFFSETS = """v1
 def log(tmp_path):
     """Two batches planned, one committed."""
     for batch, offset in enumerate((3, 9)):
-        write(tmp_path / "offsets" / str(batch), OFFSETS % (1500 * batch, offset))
+        put(tmp_path / "offsets" / str(batch), OFFSETS % (1500 * batch, offset))
         (tmp_path / "offsets" / f".{batch}.crc").touch()
-    write(tmp_path / "commits" / "0", "v1\n{}")
-    write(tmp_path / "sources" / "0" / "0", '\0v1\n{"transactions":{"0":1}}')
-    write(tmp_path / "metadata", '{"id":"a-b-c"}')
+    put(tmp_path / "commits" / "0", "v1\n{}")
+    put(tmp_path / "sources" / "0" / "0", '\0v1\n{"transactions":{"0":1}}')
+    put(tmp_path / "metadata", '{"id":"a-b-c"}')
     return BatchLog(tmp_path)
-
-
-def write(file, text):
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text)
 
 
 def test_planned_and_committed_batches_are_distinct_and_before_the_first_commit_a_source_is_where_it_began(log):
@@ -71,7 +67,7 @@ def test_a_damaged_file_has_no_settings_and_no_sources(log, text):
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"id": 3}', "no json", "[" * 100_000])
 def test_the_query_id_is_in_the_metadata_and_metadata_without_an_id_is_none(log, text):
     assert log.query_id == "a-b-c"
-    write(log.path / "metadata", text)
+    put(log.path / "metadata", text)
     assert log.query_id is None
     with pytest.raises((ValueError, RecursionError)):
         parse_query_id(text)
@@ -105,8 +101,8 @@ landing:{"logOffset":3}"""
 
 
 def test_sources_with_names_are_read_from_the_second_version_of_the_log(tmp_path):
-    write(tmp_path / "offsets" / "0", NAMED)
-    write(tmp_path / "commits" / "0", "v1\n{}")
+    put(tmp_path / "offsets" / "0", NAMED)
+    put(tmp_path / "commits" / "0", "v1\n{}")
     log = BatchLog(tmp_path)
 
     assert log.progress == (0, {("transactions", "0"): 9, ("transactions", "1"): 7})
@@ -115,6 +111,6 @@ def test_sources_with_names_are_read_from_the_second_version_of_the_log(tmp_path
 
 
 def test_a_named_source_is_where_it_began_before_the_first_commit(tmp_path):
-    write(tmp_path / "offsets" / "0", NAMED)
-    write(tmp_path / "sources" / "orders" / "0", '\0v1\n{"transactions":{"0":1}}')
+    put(tmp_path / "offsets" / "0", NAMED)
+    put(tmp_path / "sources" / "orders" / "0", '\0v1\n{"transactions":{"0":1}}')
     assert BatchLog(tmp_path).progress == (NO_BATCH, {("transactions", "0"): 1})

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from ledgerops.checkpoint.file_log import MAX_ENTRY_BYTES, TakenFiles, local_path, read_entry, read_named_entry
+from tests.checkpoint.fake import put
 
 
 def line(entry, number, at=1_795_357_379_598):
@@ -14,9 +15,7 @@ def line(entry, number, at=1_795_357_379_598):
 
 
 def write(checkpoint, name, *lines):
-    file = checkpoint / "sources" / "0" / name
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text("\n".join(("v1", *lines)))
+    put(checkpoint / "sources" / "0" / name, "\n".join(("v1", *lines)))
 
 
 def test_an_entry_has_its_files_with_their_times_and_a_compacted_one_its_own_files_alone(tmp_path):
@@ -69,8 +68,7 @@ def test_the_log_of_a_named_source_is_known_by_the_folder_that_it_reads(tmp_path
         entry = [
             {"path": f"file:///data/{read}/{n}", "timestamp": 1_795_357_379_598, "batchId": 3} for n in range(count)
         ]
-        (tmp_path / "sources" / name).mkdir(parents=True)
-        (tmp_path / "sources" / name / "3").write_text("\n".join(("v1", *map(json.dumps, entry))))
+        put(tmp_path / "sources" / name / "3", "\n".join(("v1", *map(json.dumps, entry))))
     taken = read_named_entry(tmp_path, folder, 3)
     assert (taken and taken.files) == files
 
