@@ -1,6 +1,7 @@
 import pickle
 import socket
 import time
+from pathlib import Path
 
 import pytest
 
@@ -20,20 +21,8 @@ CERTIFICATE = "-----BEGIN CERTIFICATE-----\nMII\n-----END CERTIFICATE-----\n"
 
 
 @pytest.fixture
-def properties(tmp_path):
-    """Writes a properties file and returns its path."""
-
-    def write(text):
-        path = tmp_path / "client.properties"
-        path.write_text(text)
-        return path
-
-    return write
-
-
-@pytest.fixture
-def pem(tmp_path):
-    """Writes a PEM file and returns its path as text."""
+def put(tmp_path):
+    """Writes a file and returns its path as text."""
 
     def write(name, text):
         (tmp_path / name).write_text(text)
@@ -75,12 +64,12 @@ def test_user_and_password_become_the_login_that_java_wants(mechanism, module, p
     }
 
 
-def test_certificates_and_key_become_pem_stores(pem):
+def test_certificates_and_key_become_pem_stores(put):
     options = {
         "security.protocol": "SSL",
-        "ssl.ca.location": pem("ca.pem", CERTIFICATE),
-        "ssl.certificate.location": pem("cert.pem", CERTIFICATE),
-        "ssl.key.location": pem("key.pem", LOCKED_KEY),
+        "ssl.ca.location": put("ca.pem", CERTIFICATE),
+        "ssl.certificate.location": put("cert.pem", CERTIFICATE),
+        "ssl.key.location": put("key.pem", LOCKED_KEY),
         "ssl.key.password": "secret",
         "ssl.endpoint.identification.algorithm": "none",
         "client.id": "ledger",
@@ -100,13 +89,13 @@ def test_certificates_and_key_become_pem_stores(pem):
     }
 
 
-def test_a_password_for_a_key_that_is_open_does_not_reach_java(pem):
-    options = {"ssl.key.location": pem("key.pem", KEY), "ssl.key.password": "secret"}
+def test_a_password_for_a_key_that_is_open_does_not_reach_java(put):
+    options = {"ssl.key.location": put("key.pem", KEY), "ssl.key.password": "secret"}
     assert "kafka.ssl.key.password" not in KafkaClient("a:1", options).spark()
 
 
-def test_a_key_that_java_cannot_read_is_refused(pem):
-    path = pem("key.pem", "-----BEGIN RSA PRIVATE KEY-----\n")
+def test_a_key_that_java_cannot_read_is_refused(put):
+    path = put("key.pem", "-----BEGIN RSA PRIVATE KEY-----\n")
     assert refusal_of(KafkaClient("a:1", {"ssl.key.location": path}).spark) == (
         f"ssl.key.location {path} is not a PKCS#8 key, the only format that Spark's client reads; "
         "convert it: openssl pkcs8 -topk8 -in OLD -out NEW"
@@ -132,9 +121,11 @@ def test_what_is_no_list_of_servers_is_refused(servers):
     assert refusal_of(KafkaClient, servers) == (f"not a list of Kafka servers: {servers!r}; write host:port,host:port")
 
 
-def test_a_properties_file_is_read_with_its_comments_and_blanks(properties):
-    path = properties("# a cluster\n\nsecurity.protocol = SSL\n  # more\nsasl.password=a=b # not a comment\n")
-    assert read_properties(path) == {"security.protocol": "SSL", "sasl.password": "a=b # not a comment"}
+def test_a_properties_file_is_read_with_its_comments_and_blanks(put):
+    path = put(
+        "client.properties", "# a cluster\n\nsecurity.protocol = SSL\n  # more\nsasl.password=a=b # not a comment\n"
+    )
+    assert read_properties(Path(path)) == {"security.protocol": "SSL", "sasl.password": "a=b # not a comment"}
 
 
 REFUSED = {
@@ -162,14 +153,14 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("text", "said"), REFUSED.items(), ids=REFUSED)
-def test_a_file_that_cannot_be_used_is_refused(properties, text, said):
-    path = properties(text)
-    assert refusal_of(read_client, "a:1", path) == said.format(path)
+def test_a_file_that_cannot_be_used_is_refused(put, text, said):
+    path = put("client.properties", text)
+    assert refusal_of(read_client, "a:1", Path(path)) == said.format(path)
 
 
-def test_a_good_file_is_taken_and_without_one_there_are_no_options(properties):
+def test_a_good_file_is_taken_and_without_one_there_are_no_options(put):
     text = "".join(f"{name}={value}\n" for name, value in SASL.items())
-    assert read_client("a:1", properties(text)) == KafkaClient("a:1", SASL)
+    assert read_client("a:1", Path(put("client.properties", text))) == KafkaClient("a:1", SASL)
     assert read_client("a:1", None) == KafkaClient("a:1")
 
 

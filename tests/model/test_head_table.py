@@ -12,17 +12,12 @@ def note(table, progress):
     head_table.note_heads(table, head_table.offsets_read_at(progress), progress.sources[0].latest.items())
 
 
-def head_times(heads, ends=None):
-    """The table after batches that saw such heads, and consumed nothing unless told otherwise."""
+def head_times(heads):
+    """The table after batches that saw such heads, and consumed nothing."""
     table = {}
-    for each in stream(heads=heads, ends=ends or [0] * len(heads)):
+    for each in stream(heads=heads, ends=[0] * len(heads)):
         note(table, each)
     return table[PARTITION]
-
-
-def test_lag_comes_from_the_table_of_heads_by_interpolation():
-    heads, times = head_times([100, 200, 300], ends=[0, 50, 150])
-    assert head_table.time_of_offset(heads, times, 150) == pytest.approx((times[0] + times[1]) / 2)
 
 
 SEEN = ([100, 200, 300], [10.0, 20.0, 30.0])
@@ -33,13 +28,14 @@ SEEN = ([100, 200, 300], [10.0, 20.0, 30.0])
     [
         pytest.param(SEEN, 50, 10.0, id="older than the table: its oldest time, a lower bound of the lag"),
         pytest.param(SEEN, 100, 10.0, id="the oldest point"),
+        pytest.param(SEEN, 150, 15.0, id="between two points"),
         pytest.param(SEEN, 300, 30.0, id="the newest point"),
         pytest.param(SEEN, 900, 30.0, id="beyond the newest point: never in the future"),
         pytest.param(([], []), 5, None, id="an empty table"),
         pytest.param(([100, 100, 150], [0.0, 3600.0, 3610.0]), 100, 3600.0, id="after a quiet hour"),
     ],
 )
-def test_lag_outside_the_table_is_clamped_not_extrapolated(table, offset, expected):
+def test_lag_comes_from_the_table_by_interpolation_and_is_clamped_outside(table, offset, expected):
     assert head_table.time_of_offset(*table, offset) == expected
 
 

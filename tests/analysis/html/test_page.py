@@ -162,40 +162,37 @@ def test_names_and_messages_are_only_ever_text():
     assert f"Application {told}." in words and f"reads {told}, writes to {told}" in words
 
 
-def test_what_is_wrong_now_comes_before_what_is_over():
-    now = {"query": "b", "status": "pressured", "health": 75, "root_causes": [cause("warning", "late-data")]}
-    over = {"query": "a", "status": "stuck", "health": 20, "root_causes": [cause("critical", "query-stuck")]}
-    told = headline({"queries": [now, over | {"root_causes": []}]}, {"a": over})
-
-    assert (told.sentence, told.style) == ("b is under pressure: late-data", "warning")
+def ill(query, status, health, *causes):
+    """A query of the document with these root causes, of severity and rule."""
+    roots = [{"severity": severity, "rule": rule, "summary": "x", "remedies": []} for severity, rule in causes]
+    return {"query": query, "status": status, "health": health, "root_causes": roots}
 
 
-def cause(severity, rule):
-    return {"severity": severity, "rule": rule, "summary": "x", "remedies": []}
-
-
-def test_the_sickest_query_leads_and_the_others_are_counted():
-    worst = {"query": "a", "status": "failed", "health": 0, "root_causes": [cause("critical", "query-failed")]}
-    less = {
-        "query": "b", "status": "pressured", "health": 75, "root_causes": [cause("warning", "x"), cause("info", "y")],
-    }  # fmt: skip
-
-    assert headline({"queries": [less, worst]}, {}).sentence == "a has failed: query-failed; 1 more query affected"
-    assert headline({"queries": [less]}, {}).sentence == "b is under pressure: x and 1 more cause"
+STUCK, FAILED = ill("a", "stuck", 20, ("critical", "query-stuck")), ill("a", "failed", 0, ("critical", "query-failed"))
+LATE, TWO = (ill("b", "pressured", 75, ("warning", "late-data"), *more) for more in ((), (("info", "y"),)))
 
 
 @pytest.mark.parametrize(
-    ("status", "said"),
+    ("queries", "worst", "said"),
     [
-        ("healthy", "a has a finding: x"),
-        ("stopped", "a stopped with an open finding: x"),
-        ("stuck", "a is stuck: x"),
-        ("brand_new", "a has a problem: x"),
+        pytest.param(
+            [LATE, STUCK | {"root_causes": []}], {"a": STUCK}, "b is under pressure: late-data",
+            id="what is wrong now comes before what is over",
+        ),
+        pytest.param([LATE, FAILED], {}, "a has failed: query-failed; 1 more query affected", id="the sickest leads"),
+        pytest.param([TWO], {}, "b is under pressure: late-data and 1 more cause", id="further causes are counted"),
+        *(
+            ([ill("a", status, 70, ("warning", "x"))], {}, f"a {said}: x")
+            for status, said in (
+                ("healthy", "has a finding"), ("stopped", "stopped with an open finding"), ("stuck", "is stuck"),
+                ("brand_new", "has a problem"),
+            )
+        ),
     ],
-)
-def test_the_state_is_told_in_words(status, said):
-    query = {"query": "a", "status": status, "health": 70, "root_causes": [cause("warning", "x")]}
-    assert headline({"queries": [query]}, {}).sentence == said
+)  # fmt: skip
+def test_the_headline_tells_the_state_of_the_sickest_query(queries, worst, said):
+    told = headline({"queries": queries}, worst)
+    assert (told.sentence, told.style) == (said, "critical" if queries[-1] is FAILED else "warning")
 
 
 def test_a_healthy_application_is_said_to_be_with_its_plots():
