@@ -1,16 +1,9 @@
 """Before and after a change: is a query better or worse, is there no effect, or are there too few data?
 
-Batches of the same number of rows are compared: a batch that takes longer because it has more to do is no effect. The
-difference of each measure has an interval (see `effect_size`). The intervals must hold for all measures of all queries
-together (Bonferroni: the error is divided among them). The verdicts are
-
-- better, worse: the interval excludes zero, and the difference is large enough to matter;
-- no effect: the whole interval lies within what does not matter (Schuirmann 1987: equivalence must be shown, a test
-  that finds nothing shows nothing);
-- cannot tell: there are too few batches, the load or the size of the batches differs, or the interval holds both.
-
-What does not matter is 10 % of the value before: the same program in two JVMs differs by several percent (Georges,
-Buytaert, Eeckhout 2007, "Statistically rigorous Java performance evaluation"). Two runs show only these two runs.
+`docs/decisions/012-no-effect-must-be-shown.md` says what each verdict needs and why. The error is divided among all
+measures of all queries (Bonferroni); equivalence must be shown (Schuirmann 1987); what does not matter is 10 % of the
+value before, for the same program in two JVMs differs by several percent (Georges, Buytaert, Eeckhout 2007,
+"Statistically rigorous Java performance evaluation"). Two runs show only these two runs.
 """
 
 import math

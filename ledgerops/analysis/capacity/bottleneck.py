@@ -1,10 +1,9 @@
 """What limits a query: the largest piece of its batch time, and what in that piece more cores would not change.
 
-The batch time of the line at so many rows has three pieces: the overhead, which each batch costs whatever its rows;
-what its rows cost outside Spark's tasks; and what they cost in tasks. The largest is what limits, by the name of what
-takes most of it: the first two by the parts of a typical batch (`ledgerops.diagnosis.batch_parts`), the third by the
-stage that takes longest (`ledgerops.analysis.capacity.stages`). A cap of the source that binds comes before all
-of them, and so does what others take of the cores (`ledgerops.diagnosis.facts.contention`), where it is the most.
+The batch time of the line at so many rows has three pieces: the overhead, what the rows cost outside Spark's tasks, and
+what they cost in tasks. The parts of a typical batch (`ledgerops.diagnosis.batch_parts`) name the first two, the stage
+that takes longest (`ledgerops.analysis.capacity.stages`) the third. A cap of the source that binds comes before them,
+and so does what others take of the cores, where it is the most.
 """
 
 from ledgerops.analysis.capacity.fit import Fit, utmost_rate

@@ -1,13 +1,9 @@
 """Batch time = overhead + rows / rate, by a line that outliers hardly move, and the interval that says how sure it is.
 
-The line is that of Theil and Sen: its slope is the median of the slopes between all pairs of batches, its overhead the
-median of what is left (Sen, "Estimates of the regression coefficient based on Kendall's tau", 1968). A third of the
-batches may be anything without bending it, so a pause of the machine does not.
-
-The interval is a percentile bootstrap over the batches (Efron, 1979): the batches are drawn with replacement
-BOOTSTRAP_DRAWS times, with a fixed seed so that the same recording gives the same answer, and a line is fitted to each
-draw. Whatever is computed of the line is computed of all these lines, and the middle CONFIDENCE_LEVEL of the results is
-the interval. It holds for the query as it was observed: changes over time (state that grows, other load) are not in it.
+The line is that of Theil and Sen (Sen, "Estimates of the regression coefficient based on Kendall's tau", 1968), the
+interval a percentile bootstrap over the batches (Efron, 1979): what is computed of the line is computed of the lines
+through BOOTSTRAP_DRAWS draws with replacement, too, and the middle CONFIDENCE_LEVEL of the results is the interval.
+`docs/capacity.md` says what both hold for.
 """
 
 from collections.abc import Callable, Sequence
