@@ -1,6 +1,8 @@
 """Batches as points, batch time over rows, with the fitted line: for a terminal."""
 
-from ledgerops.analysis.capacity.fit import Fit
+import numpy as np
+
+from ledgerops.analysis.capacity.fit import Fit, Numbers
 from ledgerops.common import format
 
 WIDTH, HEIGHT = 60, 10
@@ -13,30 +15,21 @@ def plot(line: Fit, trigger: float | None) -> list[str]:
     top = max(*line.seconds, line.overhead + line.slope * right) * 1.05
     if trigger and trigger < 2 * top:
         top = max(top, trigger * 1.05)
-    cells = [[" "] * WIDTH for _ in range(HEIGHT)]
+    cells = np.full((HEIGHT, WIDTH), " ")
 
-    def put(rows: float, seconds: float, sign: str) -> None:
-        column = min(WIDTH - 1, int(rows / right * WIDTH))
-        row = min(HEIGHT - 1, int(seconds / top * HEIGHT))
-        cells[HEIGHT - 1 - row][column] = sign
+    def put(rows: Numbers, seconds: Numbers, sign: str) -> None:
+        up = np.minimum(HEIGHT - 1, seconds / top * HEIGHT).astype(int)
+        cells[up, np.minimum(WIDTH - 1, rows / right * WIDTH).astype(int)] = sign
 
+    across = (np.arange(WIDTH) + 0.5) / WIDTH * right
+    legend = f"{POINT} batch   {LINE} fit"
     if trigger and trigger < top:
-        for column in range(WIDTH):
-            put(column / WIDTH * right, trigger, TRIGGER)
-    for column in range(WIDTH):
-        rows = (column + 0.5) / WIDTH * right
-        put(rows, line.overhead + line.slope * rows, LINE)
-    for rows, seconds in zip(line.rows, line.seconds, strict=True):
-        put(rows, seconds, POINT)
-    ends = format.duration(top), format.duration(0)
-    margin = max(len(end) for end in ends)
-    drawn = []
-    for number, cell in enumerate(cells):
-        label = ends[0] if number == 0 else ends[1] if number == HEIGHT - 1 else ""
-        drawn.append(f"{label:>{margin}} |{''.join(cell)}")
-    drawn.append(f"{'':>{margin}} +{'-' * WIDTH}")
-    last = f"{format.count(right)} rows"
-    drawn.append(f"{'':>{margin}}  0{last:>{WIDTH - 1}}")
-    legend = f"{POINT} batch   {LINE} fit" + (f"   {TRIGGER} trigger interval" if trigger and trigger < top else "")
-    drawn.append(f"{'':>{margin}}  {legend}")
-    return drawn
+        put(across, np.full(WIDTH, trigger), TRIGGER)
+        legend += f"   {TRIGGER} trigger interval"
+    put(across, line.overhead + line.slope * across, LINE)
+    put(np.asarray(line.rows, np.float64), np.asarray(line.seconds), POINT)
+    labels = [format.duration(top), *[""] * (HEIGHT - 2), format.duration(0)]
+    margin = max(map(len, labels))
+    drawn = [f"{label:>{margin}} |{''.join(row)}" for label, row in zip(labels, cells[::-1], strict=True)]
+    below = f"+{'-' * WIDTH}", f" 0{f'{format.count(right)} rows':>{WIDTH - 1}}", f" {legend}"
+    return drawn + [f"{'':>{margin}} {each}" for each in below]
