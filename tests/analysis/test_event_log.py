@@ -253,12 +253,6 @@ def test_a_hot_key_in_batches_that_are_in_time_is_no_finding():
     assert (verdict.root_causes, verdict.health) == ((), 100)
 
 
-def test_the_executors_cores_are_known():
-    [host] = seen(PLAIN, "host")
-    assert host.data["executors"][0]["cores"] == 2
-    assert host.data["memory_total_bytes"] is None
-
-
 def looks_with_job(tmp_path, *tasks):
     """The active tasks at each look at the executor in a log with tasks of a stage that belongs to no query: whether
     one starts or ends, and so many seconds after the newest stage of a query."""

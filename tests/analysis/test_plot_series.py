@@ -28,30 +28,31 @@ def ages(track):
     return [pytest.approx(sample.value, abs=0.01) for sample in track.age]
 
 
-def test_a_row_waits_for_its_trigger_and_its_batch():
-    _, track = followed([batch(number) for number in range(4)])
-    assert ages(track) == [2.5, 2.5, 2.5, 2.5]  # 2 s until the batch begins, 0.5 s until it ends
+@pytest.mark.parametrize(
+    ("batches", "waited"),
+    [
+        pytest.param(
+            [batch(number) for number in range(4)], [2.5, 2.5, 2.5, 2.5],  # 2 s until it begins, 0.5 s until it ends
+            id="for its trigger and its batch",
+        ),
+        pytest.param(
+            [batch(number, started=T0 + 4.0 * number, duration=4.0) for number in range(4)], [6.0, 8.0, 8.0, 8.0],
+            id="for two batches while they overrun",
+        ),
+        pytest.param([batch(0), batch(1, started=T0 + 100.0)], [2.5, 2.5], id="not while nothing was read for a while"),
+        pytest.param(
+            [batch(0), batch(1, started=T0 + 100.0, run_id="run-2")], [2.5, 100.5], id="while the query was down",
+        ),
+    ],
+)  # fmt: skip
+def test_how_long_a_row_waits(batches, waited):
+    assert ages(followed(batches)[1]) == waited
 
 
 def test_arrival_is_told_from_look_to_look_at_the_heads():
     batches = stream([100, 200, 800], [100, 200, 800])
     batches[-1] = replace(batches[-1], duration=10.5, phases={"latest_offset": 10.0, "add_batch": 0.5})
     assert [each.arrival for each in followed(batches)[1].batches] == [None, 50.0, 50.0]
-
-
-def test_while_batches_overrun_a_row_waits_for_two_of_them():
-    batches = [batch(number, started=T0 + 4.0 * number, duration=4.0) for number in range(4)]
-    assert ages(followed(batches)[1])[1:] == [8.0, 8.0, 8.0]
-
-
-def test_what_nothing_was_read_of_for_a_while_has_not_waited():
-    batches = [batch(0), batch(1, started=T0 + 100.0)]
-    assert ages(followed(batches)[1]) == [2.5, 2.5]
-
-
-def test_what_came_while_a_query_was_down_has_waited():
-    batches = [batch(0), batch(1, started=T0 + 100.0, run_id="run-2")]
-    assert ages(followed(batches)[1]) == [2.5, 100.5]
 
 
 def test_the_wait_grows_while_a_batch_hangs():

@@ -21,7 +21,6 @@ def _rows(heading):
 CREDENTIALS = _rows("Credentials")
 MASKED = [
     *[(text, shown) for *_, text, shown in CREDENTIALS + _rows("Values and addresses")],
-    ("ValueError: card number 4111-1111-1111-1111 is bad", "ValueError: card number <masked> is bad"),
     ("account 12345678 of 4111 1111 1111 1111", "account <masked> of <masked>"),
     ('ValueError("card 4111 is bad")', 'ValueError("<masked>")'),
     ("KeyError: b'John'", "KeyError: b'<masked>'"),
@@ -31,7 +30,6 @@ MASKED = [
     ("TID 7, 10.0.0.12 executor 3", "TID 7, <masked> executor 3"),
     ("no route to fe80::1:2", "no route to <masked>"),
     ("ssl.keystore.password=hunter2", "ssl.keystore.password=<masked>"),
-    ("Authorization: Bearer abc.def1", "Authorization: <masked>"),
     ("jdbc:postgresql://u:p@db/x?user=a&password=b failed", "jdbc:postgresql://<masked>@db/x?<masked> failed"),
     ("offset 4111111111111111 is bad", "offset <masked> is bad"),
     ("pass=hunter3 jdbc:x Map(password -> hunter2)", "pass=<masked> Map(password -> <masked>)"),
