@@ -171,10 +171,9 @@ def _sources(values: object) -> tuple[SourceProgress, ...]:
         table = position.table if position is not None else None
         left = kind.left(metrics, reached)
         left = NOTHING_REPORTED if left == NOTHING_REPORTED else left
-        known = position is not None
         source = SourceProgress(
-            name, description, rows, start, end, latest, metrics, kind=kind.name, known_form=known, table=table,
-            reported=left,
+            name, description, rows, start, end, latest, metrics, kind=kind.name, table=table, reported=left,
+            known_form=position is not None,
         )  # fmt: skip
         times = times_read(source)
         sources.append(source if times == 1 else replace(source, rows=source.read, times_read=times))

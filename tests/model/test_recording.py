@@ -6,8 +6,6 @@ import resource
 import shutil
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ledgerops.errors import UserError
 from ledgerops.model.recording import Recorder, decode, encode, load_json, read
@@ -95,14 +93,6 @@ def test_what_is_no_recording_is_refused_by_its_first_line(tmp_path, text, messa
 def test_nothing_to_read_is_said_in_one_line(tmp_path, name, message):
     with pytest.raises(UserError, match=message):
         list(read(tmp_path / name))
-
-
-@given(st.binary(max_size=200))
-def test_no_line_raises_anything_but_value_error(line):
-    try:
-        decode(line)
-    except ValueError:
-        pass
 
 
 def test_a_disk_that_stays_full_gets_one_empty_file_and_not_one_at_each_try(tmp_path):
