@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from ledgerops.model.offsets import by_topic
 from ledgerops.model.records import (
@@ -59,38 +59,31 @@ def build(record: type[Record], data: object, **given: object) -> Record:
     list or an object that is absent is empty. Raises BadRecord, also for a negative trigger interval."""
     source = _object(data)
     values: dict[str, object] = {}
-    for name, how in _fields(record):  # type: ignore[arg-type]
-        value = given[name] if name in given else source.get(name)
+    for name, read, absent in _fields(record):  # type: ignore[arg-type]
         if name in given:
-            values[name] = value
-        elif value is not None:
-            values[name] = how.read(value)
-        elif how.absent is MISSING:
+            values[name] = given[name]
+        elif (value := source.get(name)) is not None:
+            values[name] = read(value)
+        elif absent is MISSING:
             raise BadRecord(f"no {name}")
         else:
-            values[name] = how.absent
+            values[name] = absent
     made = record(**values)
     if isinstance(made, Plan) and (made.trigger_interval or 0.0) < 0:
         raise BadRecord(f"negative trigger interval: {made.trigger_interval!r:.40}")
     return made
 
 
-class _Field(NamedTuple):
-    """How a field is read, and what it is where it is absent: MISSING if it must be there."""
-
-    read: Reader
-    absent: object
-
-
 @cache
-def _fields(record: type) -> Sequence[tuple[str, _Field]]:
+def _fields(record: type) -> Sequence[tuple[str, Reader, object]]:
+    """The name of each field, how it is read, and what it is where it is absent: MISSING if it must be there."""
     hints, found = get_type_hints(record), []
     for field in fields(record):
         hint = hints[field.name]
         optional = NoneType in get_args(hint)
         kind = get_args(hint)[0] if optional else hint
         absent = None if optional else EMPTY.get(get_origin(kind), field.default)
-        found.append((field.name, _Field(_reader(kind), absent)))
+        found.append((field.name, _reader(kind), absent))
     return found
 
 
