@@ -191,8 +191,8 @@ def _series(view: QueryView) -> dict[str, list[float | None]]:
 
 
 def _trend_points(trend: Sequence[TrendPoint], rows_per_offset: float) -> Iterable[Point]:
-    earlier: TrendPoint | None = None
-    for point in trend:  # where a clock was set back, one is not after the other
+    for earlier, point in zip((None, *trend), trend, strict=False):
+        # where a clock was set back, one is not after the other
         gap = point.at - earlier.at if earlier else TREND_SECONDS
         yield (
             point.at,
@@ -204,12 +204,10 @@ def _trend_points(trend: Sequence[TrendPoint], rows_per_offset: float) -> Iterab
             max(0.0, point.at - point.watermark) if point.watermark is not None else None,
             point.state_rows,
         )
-        earlier = point
 
 
 def _batch_points(batches: Sequence[Progress], rows_per_offset: float) -> Iterable[Point]:
-    earlier: Progress | None = None
-    for batch in batches:
+    for earlier, batch in zip((None, *batches), batches, strict=False):
         gap = asked = None
         if earlier is not None and earlier.run_id == batch.run_id:
             gap, asked = batch.started - earlier.started, offsets_read_at(batch) - offsets_read_at(earlier)
@@ -223,7 +221,6 @@ def _batch_points(batches: Sequence[Progress], rows_per_offset: float) -> Iterab
             max(0.0, batch.ended - batch.watermark) if batch.watermark is not None else None,
             sum(operator.rows for operator in batch.operators) if batch.operators else None,
         )
-        earlier = batch
 
 
 def _head_sum(batch: Progress | None) -> int | None:
