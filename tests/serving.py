@@ -2,43 +2,14 @@
 
 import socket
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
+from load.bench.servers import Background, Quiet
 
-class Quiet(BaseHTTPRequestHandler):
-    """A handler that prints nothing."""
-
-    def log_message(self, *args: Any) -> None:
-        pass
-
-    def reply(self, status: int = 200, body: bytes = b"", headers: Mapping[str, str] | None = None) -> None:
-        """The whole answer."""
-        self.send_response(status)
-        for name, value in {"Content-Length": str(len(body)), **(headers or {})}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body)
-
-
-class Background(ThreadingHTTPServer):
-    """Answers with `handler`, which may keep what it likes at its `server`, from now on until it is closed."""
-
-    request_queue_size = 128
-
-    def __init__(self, handler: type[BaseHTTPRequestHandler], host: str = "127.0.0.1", port: int = 0) -> None:
-        super().__init__((host, port), handler)
-        self.address = f"{host}:{self.server_port}"
-        self.url = f"http://{self.address}"
-        self._thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        self.shutdown()
-        self._thread.join()
-        self.server_close()
+__all__ = ["Background", "Quiet", "serving", "talking"]
 
 
 @contextmanager

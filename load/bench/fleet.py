@@ -5,39 +5,32 @@ evaluation of the rules, and differs between drivers in the label `app` only. Pr
 """
 
 import gzip
-import json
 import math
 import re
 import tempfile
-import threading
 import time
-import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from shutil import which
 from typing import Any
 
 from ledgerops.errors import UserError
-from ledgerops.mixin.prometheus import prometheus_file
-from ledgerops.mixin.rule_files import rule_files
 from ledgerops.mixin.site import Site
 from ledgerops.runtime import exposition
 from ledgerops.runtime.snapshot import published
-from ledgerops.servers.process import Process, free_port
 from load.bench.fleet_table import MIN_SCRAPES, Watched, lines_of
 from load.bench.growth import FedWorker
 from load.bench.lines import Line
 from load.bench.outage import peak_memory
+from load.bench.servers import ASK_SECONDS, Background, Prometheus, Quiet
 
 DRIVERS, QUERIES, PARTITIONS = 500, 20, 5
 BATCHES = 30  # behind each query when it is scraped first
 MAX_START_SECONDS = 900.0  # for the scrapes before
 MEASURED_SECONDS, OUTAGE_SECONDS = 180.0, 150.0
-READY_SECONDS = 120.0  # for Prometheus itself
 
 SITE = Site(scrape_seconds=30.0)
 SAMPLE = re.compile(r"^(\w+)(?:\{.*\})? (\S+)$", re.MULTILINE)
@@ -54,28 +47,14 @@ class Drivers:
         self.advance()
         drivers = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(Quiet):
             def do_GET(self) -> None:
                 driver = self.path.split("/")[1]
                 text = drivers.text.replace(f'app="{APP}"', f'app="app-{driver}"')
-                body = gzip.compress(text.encode(), 1)
-                self.send_response(503 if driver in drivers.gone else 200)
-                self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-                self.send_header("Content-Encoding", "gzip")
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
+                headers = {"Content-Type": "text/plain; version=0.0.4; charset=utf-8", "Content-Encoding": "gzip"}
+                self.reply(503 if driver in drivers.gone else 200, gzip.compress(text.encode(), 1), headers)
 
-            def log_message(self, *args: Any) -> None:
-                pass
-
-        class Server(ThreadingHTTPServer):
-            request_queue_size = 512
-            daemon_threads = True
-
-        self._server = Server(("127.0.0.1", 0), Handler)
-        self.address = f"127.0.0.1:{self._server.server_port}"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        self.server = Background(Handler)
 
     def advance(self) -> None:
         """Gives each query one more batch, which ended just now."""
@@ -86,57 +65,31 @@ class Drivers:
         ahead = self._fed.now - time.time()  # records have simulated times
         self.text = INSTANT.sub(lambda found: f"{found[1]} {float(found[2]) - ahead:.3f}", text)
 
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
 
-
-class Prometheus:
-    """A server that scrapes all drivers and evaluates the rules of a site."""
+class ManyDrivers(Prometheus):
+    """A server that scrapes all drivers."""
 
     def __init__(self, folder: Path, address: str, drivers: int, site: Site) -> None:
-        self.site = site
         program = which("prometheus")
         if program is None:
             raise UserError("prometheus is absent; install it to measure many drivers")
-        (folder / "rules").mkdir()
-        (folder / "targets").mkdir()
-        for name, text in rule_files(site).items():
-            (folder / "rules" / name).write_text(text)
         labels = [{"__metrics_path__": f"/{n:03}/metrics", "instance": f"driver-{n:03}:9464"} for n in range(drivers)]
-        targets = [{"targets": [address], "labels": each} for each in labels]
-        (folder / "targets/ledgerops.json").write_text(json.dumps(targets))
-        (folder / "prometheus.yml").write_text(prometheus_file(site))
-        self.url = f"http://127.0.0.1:{free_port()}"
-        command = [program, f"--config.file={folder / 'prometheus.yml'}", f"--storage.tsdb.path={folder / 'data'}"]
-        self.process = Process("Prometheus", [*command, f"--web.listen-address={self.url[7:]}"], folder / "log")
-        self.process.wait_until(self._ready, READY_SECONDS)
-
-    def _ready(self) -> bool:
-        try:
-            return bool(self.get("status/runtimeinfo"))
-        except OSError:
-            return False
-
-    def get(self, path: str, **parameters: str) -> Any:
-        """The data of an answer of its API."""
-        query = urllib.parse.urlencode(parameters)
-        with urllib.request.urlopen(f"{self.url}/api/v1/{path}?{query}", timeout=300) as answer:
-            return json.load(answer)["data"]
+        groups = [{"targets": [address], "labels": each} for each in labels]
+        super().__init__(program, folder, site, {"ledgerops": groups})
 
     def value(self, expression: str) -> float:
         """The value of an expression that has one sample; 0 without a sample."""
-        found = self.get("query", query=expression)["result"]
+        found = self.ask(expression)
         return float(found[0]["value"][1]) if found else 0.0
 
     def total(self, name: str) -> float:
         """The sum of one of Prometheus' own metrics; 0 before it has a sample."""
-        with urllib.request.urlopen(f"{self.url}/metrics", timeout=300) as answer:
+        with urllib.request.urlopen(f"{self.url}/metrics", timeout=ASK_SECONDS) as answer:
             text = answer.read().decode()
         return sum(float(value) for found, value in SAMPLE.findall(text) if found == name)
 
 
-def watch(prometheus: Prometheus, drivers: Drivers, is_over: Callable[[float], bool]) -> Watched:
+def watch(prometheus: ManyDrivers, drivers: Drivers, is_over: Callable[[float], bool]) -> Watched:
     """Reads what scraping and evaluating cost while the drivers run, until `is_over` is true of the seconds so far."""
     found = Watched()
     missed = prometheus.total("prometheus_rule_group_iterations_missed_total")
@@ -168,7 +121,7 @@ def watch(prometheus: Prometheus, drivers: Drivers, is_over: Callable[[float], b
     return found
 
 
-def _wait_an_interval(prometheus: Prometheus, drivers: Drivers) -> None:
+def _wait_an_interval(prometheus: ManyDrivers, drivers: Drivers) -> None:
     """Lets each query have a batch, and waits for the rest of an evaluation's interval."""
     began = time.monotonic()
     drivers.advance()
@@ -181,7 +134,7 @@ def _keep(known: dict[str, list[float]], evaluated: Mapping[str, Any], since: da
         known.setdefault(evaluated["name"], []).append(evaluated["evaluationTime"])
 
 
-def settled(prometheus: Prometheus, drivers: int, queries: int) -> Callable[[float], bool]:
+def settled(prometheus: ManyDrivers, drivers: int, queries: int) -> Callable[[float], bool]:
     """Whether each driver was scraped MIN_SCRAPES times and the rules have seen all queries. Raises UserError late."""
     up = f'up{{job="{prometheus.site.job}"}}'
     scraped = f"count(sum_over_time({up}[{MAX_START_SECONDS:.0f}s]) >= {MIN_SCRAPES})"
@@ -208,9 +161,9 @@ def fleet(
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         served = Drivers(queries, partitions, folder)
-        stack.callback(served.close)
-        prometheus = Prometheus(folder, served.address, drivers, site)
-        stack.callback(prometheus.process.stop)
+        stack.callback(served.server.close)
+        prometheus = ManyDrivers(folder, served.server.address, drivers, site)
+        stack.callback(prometheus.close)
         start = watch(prometheus, served, settled(prometheus, drivers, queries))
         say(f"each driver was scraped {MIN_SCRAPES} times after {start.seconds:.0f} s; {start.text}")
         steady = watch(prometheus, served, lambda so_far: so_far >= measured)

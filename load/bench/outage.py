@@ -9,29 +9,25 @@ import json
 import statistics
 import sys
 import tempfile
-import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from shutil import which
 from typing import Any
 
 from ledgerops.errors import UserError
-from ledgerops.mixin.alertmanager import alertmanager
 from ledgerops.mixin.site import Site
-from ledgerops.mixin.yaml_text import document
 from ledgerops.servers.process import Process, answers, free_port
 from load.bench.lines import Line, least
+from load.bench.servers import START_SECONDS, Alertmanager, Background, Quiet
 
 DRIVERS = 250  # that vanish
 MANY_QUERIES = 1_200  # that page one by one: more than the queue of notify holds
 RECEIVER_SECONDS = 0.1
-START_SECONDS = 60.0
 MAX_SECONDS = 600.0  # for the pages of one scene
 QUIET_SECONDS = 5.0  # without a page, after the last one that is owed: one that is sent twice would have come
 BY_JOB = {"matchers": ['alertname=~"LedgerDriverLost|LedgerTargetDown"'], "group_by": ["job", "alertname"]}
@@ -125,18 +121,17 @@ def scene(
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         pages = Receiver(receiver_seconds)
-        stack.callback(pages.close)
-        notify, notify_url = _start_notify(folder, f"{pages.url}/pages")
+        stack.callback(pages.server.close)
+        notify, notify_url = _start_notify(folder, f"{pages.server.url}/pages")
         stack.callback(notify.stop)
-        sender, sender_url = _start_alertmanager(program, folder, f"{notify_url}/alerts", routes, waits or {})
-        stack.callback(sender.stop)
+        sender = Alertmanager(program, folder, f"{notify_url}/alerts", Site(), waits or {}, routes)
+        stack.callback(sender.close)
         notify.wait_until(lambda: answers(f"{notify_url}/healthz"), START_SECONDS)
-        sender.wait_until(lambda: answers(f"{sender_url}/-/ready"), START_SECONDS)
         began = time.monotonic()
         for wait, alerts in steps:
             time.sleep(wait)
             for first in range(0, len(alerts), 250):
-                _post(f"{sender_url}/api/v2/alerts", alerts[first : first + 250])
+                _post(f"http://{sender.address}/api/v2/alerts", alerts[first : first + 250])
         while time.monotonic() - began < max_seconds:
             last = pages.got[-1][0] if pages.got else began
             if len(pages.got) >= owed and time.monotonic() - last >= quiet_seconds:
@@ -145,7 +140,7 @@ def scene(
         found.delays = [at - began for at, _ in pages.got]
         found.texts = [text for _, text in pages.got]
         found.refused = _refused(f"{notify_url}/metrics")
-        found.notify_bytes, found.alertmanager_bytes = peak_memory(notify.pid), peak_memory(sender.pid)
+        found.notify_bytes, found.alertmanager_bytes = peak_memory(notify.pid), peak_memory(sender.process.pid)
     return found
 
 
@@ -158,21 +153,6 @@ def _start_notify(folder: Path, service: str) -> tuple[Process, str]:
     return Process("notify", command, folder / "notify.log"), f"http://127.0.0.1:{port}"
 
 
-def _start_alertmanager(
-    program: str, folder: Path, webhook: str, routes: Sequence[dict[str, Any]], waits: Mapping[str, str]
-) -> tuple[Process, str]:
-    """An Alertmanager with the generated configuration, which sends to the URL `webhook`, and its own URL."""
-    address = f"127.0.0.1:{free_port()}"
-    config = alertmanager(Site())
-    config["route"] |= waits
-    config["route"]["routes"] = [*({"receiver": "notify", **route} for route in routes), *config["route"]["routes"]]
-    config["receivers"][0]["webhook_configs"][0]["url"] = webhook
-    (folder / "alertmanager.yml").write_text(document(config))
-    command = [program, f"--config.file={folder / 'alertmanager.yml'}", f"--storage.path={folder / 'data'}"]
-    command += [f"--web.listen-address={address}", "--cluster.listen-address="]
-    return Process("Alertmanager", command, folder / "alertmanager.log"), f"http://{address}"
-
-
 class Receiver:
     """A service that takes pages, each after some seconds."""
 
@@ -180,26 +160,14 @@ class Receiver:
         self.got: list[tuple[float, str]] = []  # when, by the monotonic clock, and the text
         receiver = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(Quiet):
             def do_POST(self) -> None:
                 text = self.rfile.read(int(self.headers["Content-Length"])).decode()
                 time.sleep(seconds)
                 receiver.got.append((time.monotonic(), text))
-                self.send_response(200)
-                self.send_header("Content-Length", "0")
-                self.end_headers()
+                self.reply()
 
-            def log_message(self, *args: Any) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
-
-    def close(self) -> None:
-        """Ends the service."""
-        self._server.shutdown()
-        self._server.server_close()
+        self.server = Background(Handler)
 
 
 def peak_memory(pid: int) -> int:
