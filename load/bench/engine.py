@@ -12,7 +12,6 @@ import shutil
 import statistics
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -23,7 +22,7 @@ from ledgerops.errors import UserError
 from load.bench.flink import Flink, fetch
 from load.bench.lines import NO, UNKNOWN, YES, Compared, Line, compare
 from load.bench.producer import send_process
-from load.bench.runs import embedded, turn
+from load.bench.runs import embedded, take_turns
 from load.bench.session import session
 from load.bench.usage import Meter
 
@@ -138,37 +137,18 @@ def engine(say: Callable[[str], None], rounds: int = ROUNDS) -> Iterator[Line]:
 
 
 def _measured(ways: "Ways", job: str, source: str, rounds: int, say: Callable[[str], None]) -> dict[str, list[float]]:
-    """As `_rounds`, of one job."""
+    """CPU seconds per million rows by kind, of one job, after a round that is not counted."""
+    kinds = ways.of(job, source)
 
-    def told(text: str) -> None:
-        say(f"{job}: {text}")
+    def run(kind: str, number: int) -> float:
+        used = kinds[kind]() * 1e6 / ways.rows
+        say(f"{job}: round {number}, {kind}: {used:.2f} CPU s per million rows")
+        return used
 
-    return _rounds(ways.of(job, source), ways.rows, rounds, MAX_SECONDS[source], told, _is_decided)
+    def counted(seen: Mapping[str, list[float]]) -> dict[str, list[float]]:
+        return {kind: used[1:] for kind, used in seen.items()}
 
-
-def _rounds(
-    kinds: Mapping[str, Callable[[], float]],
-    rows: int,
-    rounds: int,
-    seconds: float,
-    say: Callable[[str], None],
-    enough: Callable[[Mapping[str, list[float]]], bool] = lambda seen: False,
-) -> dict[str, list[float]]:
-    """CPU seconds per million rows by kind, after one run of each that is not counted.
-
-    At least `rounds` rounds are counted; others follow until `enough`, as long as they begin within `seconds`.
-    """
-    seen: dict[str, list[float]] = {kind: [] for kind in kinds}
-    end = time.monotonic() + seconds
-    number = 0
-    while number <= rounds or (time.monotonic() < end and not enough(seen)):
-        for kind in turn([*kinds], number):
-            used = kinds[kind]() * 1e6 / rows
-            say(f"round {number}, {kind}: {used:.2f} CPU s per million rows")
-            if number:
-                seen[kind].append(used)
-        number += 1
-    return seen
+    return counted(take_turns(run, [*kinds], rounds + 1, lambda seen: _is_decided(counted(seen)), MAX_SECONDS[source]))
 
 
 def _is_decided(seen: Mapping[str, list[float]]) -> bool:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from load.bench.lines import Line, compare
-from load.bench.runs import turn
+from load.bench.runs import take_turns
 
 RECORDS = 1_000_000
 ROUNDS = 3
@@ -47,16 +47,17 @@ def producer(say: Callable[[str], None], records: int = RECORDS, rounds: int = R
         create(kafka.client)
         lines = Path(name) / "records.jsonl"
         size = _sample(lines)
-        seen: dict[str, list[Sending]] = {"ours": [], "ours again": [], "the tool": []}
+
+        def run(kind: str, number: int) -> Sending:
+            if kind == "the tool":
+                sending = _tool(kafka, lines, "transactions", records)
+            else:
+                sending = send_process(kafka.servers, "transactions", "transactions", records)
+            say(f"round {number + 1} of {rounds}, {kind}: {sending.rate:,.0f} records/s")
+            return sending
+
         send_process(kafka.servers, "transactions", "transactions", records // 10)  # warms the broker
-        for number in range(rounds):
-            for kind in turn(list(seen), number):
-                if kind == "the tool":
-                    sending = _tool(kafka, lines, "transactions", records)
-                else:
-                    sending = send_process(kafka.servers, "transactions", "transactions", records)
-                seen[kind].append(sending)
-                say(f"round {number + 1} of {rounds}, {kind}: {sending.rate:,.0f} records/s")
+        seen = take_turns(run, ("ours", "ours again", "the tool"), rounds)
     yield Line("records", f"{records:,} transactions of {size:.0f} bytes, 5 partitions, acks=all, lz4")
     whats = {"rate": ("records per second", ",.0f"), "cpu": ("CPU seconds per million records", ".2f")}
     for name, (what, unit) in whats.items():

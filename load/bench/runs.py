@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from load.bench.usage import Cpu, Meter, heap
 
@@ -18,6 +18,7 @@ SCRAPE_SECONDS = 5.0
 MAX_EVENTS_MS = 60_000  # for Spark's listeners to hear of all that has happened
 BATCHES = 10  # of a run, by default
 BARE, AGAIN, ATTACHED, INSTRUMENTED = "bare", "bare again", "attached", "instrumented"
+Done = TypeVar("Done")
 Open = Callable[[Path, int, int], Mapping[str, Any]]  # folder, rows and rows of a batch -> a job's inputs
 
 
@@ -106,20 +107,14 @@ class Runs:
         seconds: float = 0.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> dict[str, list[Run]]:
-        """Each kind once a round: `count` rounds, then more until `enough` or after `seconds`.
+        """Runs of each kind, as `take_turns` has them."""
 
-        What a run leaves behind may slow the next one down, so the order changes by `turn`.
-        """
-        seen: dict[str, list[Run]] = {kind: [] for kind in kinds}
-        end = clock() + seconds
-        number = 0
-        while number < count or (clock() < end and not enough(seen)):
-            for kind in turn(kinds, number):
-                done = self.run(kind, rows)
-                seen[kind].append(done)
-                say(f"round {number + 1}, {self.job}, {kind}: {done.rate:,.0f} rows/s")
-            number += 1
-        return seen
+        def run(kind: str, number: int) -> Run:
+            done = self.run(kind, rows)
+            say(f"round {number + 1}, {self.job}, {kind}: {done.rate:,.0f} rows/s")
+            return done
+
+        return take_turns(run, kinds, count, enough, seconds, clock)
 
     @contextmanager
     def _watched(self, folder: Path) -> Iterator[None]:
@@ -150,6 +145,28 @@ class Runs:
             scraper.join()
             watch.close()
             listener.EventSink.take = original  # type: ignore[method-assign]
+
+
+def take_turns(
+    run: Callable[[str, int], Done],
+    kinds: Sequence[str],
+    count: int,
+    enough: Callable[[Mapping[str, list[Done]]], bool] = lambda seen: True,
+    seconds: float = 0.0,
+    clock: Callable[[], float] = time.monotonic,
+) -> dict[str, list[Done]]:
+    """By kind what `run` gives of it, once a round: `count` rounds, then more until `enough` or after `seconds`.
+
+    What a run leaves behind may slow the next one down, so the order changes by `turn`.
+    """
+    seen: dict[str, list[Done]] = {kind: [] for kind in kinds}
+    end = clock() + seconds
+    number = 0
+    while number < count or (clock() < end and not enough(seen)):
+        for kind in turn(kinds, number):
+            seen[kind].append(run(kind, number))
+        number += 1
+    return seen
 
 
 def turn(kinds: Sequence[str], number: int) -> Sequence[str]:

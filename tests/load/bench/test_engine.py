@@ -1,11 +1,14 @@
 """The engine bench compares like with like, and says what it found."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from load.bench.engine import (
     AGAIN,
     FLINK,
     JOBS,
+    KAFKA,
     OURS,
     PLAIN,
     TOPICS,
@@ -13,7 +16,7 @@ from load.bench.engine import (
     _ahead,
     _is_decided,
     _line,
-    _rounds,
+    _measured,
 )
 
 SEEN = {OURS: [10.0, 12.0], PLAIN: [10.0, 10.0], AGAIN: [10.0, 12.0], FLINK: [20.0, 22.0]}
@@ -67,17 +70,15 @@ def test_ties_with_flink_are_not_counted_as_ahead(against, figure, holds):
 
 def test_kinds_take_turns_and_the_first_run_of_each_is_not_counted():
     order: list[str] = []
-    kinds = {name: lambda name=name: order.append(name) or float(len(order)) for name in ("a", "b")}
+    kinds = {
+        name: lambda name=name: order.append(name) or (9.0 if len(order) > 3 else 99.0) for name in (OURS, PLAIN, AGAIN)
+    }
+    ways = SimpleNamespace(of=lambda job, source: kinds, rows=1_000_000)
 
-    seen = _rounds(kinds, 1_000_000, 2, 0.0, lambda text: None)
+    seen = _measured(ways, "daily_counts", KAFKA, 2, lambda text: None)
 
-    assert order == ["a", "b", "b", "a", "b", "a"]
-    assert seen == {"a": [4.0, 6.0], "b": [3.0, 5.0]}
-
-
-def test_no_round_follows_once_it_is_enough():
-    seen = _rounds({"a": lambda: 1.0}, 1_000_000, 2, 60.0, lambda text: None, lambda seen: len(seen["a"]) == 3)
-    assert seen == {"a": [1.0, 1.0, 1.0]}
+    assert order == [OURS, PLAIN, AGAIN, PLAIN, AGAIN, OURS, AGAIN, OURS, PLAIN]
+    assert seen == {kind: [9.0, 9.0] for kind in kinds}
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from load.bench.lines import NO, UNKNOWN, YES, Line
 from load.bench.overhead import compared
 from load.bench.producer import send_process
-from load.bench.runs import AGAIN, ATTACHED, BARE, Run, Runs, cpu_per_million, embedded, turn
+from load.bench.runs import AGAIN, ATTACHED, BARE, Run, Runs, cpu_per_million, embedded, take_turns, turn
 from load.bench.usage import Cpu, Meter, heap, resident, spark_jvm
 
 ROWS = 15_000
@@ -82,12 +82,6 @@ def test_the_jvm_is_sparks_and_its_use_is_told_apart(spark, kafka):
     assert used.total == pytest.approx(sum(used))
 
 
-class Counted(Runs):
-    def run(self, kind: str, rows: int) -> Run:
-        self.count += 1
-        return Run(rows, 1.0, [], Cpu(0.0, 0.0, float(self.count)), 0.0, {})
-
-
 @pytest.mark.parametrize(
     ("enough_after", "rounds"),
     [
@@ -96,15 +90,15 @@ class Counted(Runs):
         pytest.param(99, 7, id="but no round begins when the time is over"),
     ],
 )
-def test_rounds_go_on_until_it_is_enough(tmp_path, enough_after, rounds):
-    runs = Counted(None, tmp_path, "daily_counts", dict)
+def test_rounds_go_on_until_it_is_enough(enough_after, rounds):
+    ran = []
 
-    def enough(seen):
-        return len(seen[BARE]) >= enough_after
+    seen = take_turns(
+        lambda kind, number: ran.append(kind) or number, "ab", 3, lambda seen: len(seen["a"]) >= enough_after, 14,
+        lambda: len(ran),
+    )  # fmt: skip
 
-    seen = runs.rounds((BARE, AGAIN), 100, 3, lambda text: None, enough, 14, lambda: runs.count)
-
-    assert [len(each) for each in seen.values()] == [rounds, rounds]
+    assert seen == {kind: [*range(rounds)] for kind in "ab"}
 
 
 @pytest.mark.parametrize(("kinds", "rounds"), [("ab", 2), ("abc", 6), ("abcd", 4)])
