@@ -14,19 +14,16 @@ import time
 from collections import Counter
 
 from ledgerops.diagnosis.rules import RULES
+from tests.fuzzing import options
 from tests.fuzzing.cases import CHUNK, chunk, run
 
 FAILURES = 12  # told in full
+NO_CASE = -1
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--lines", type=int, default=1_000_000, help="end after so many lines (default %(default)s)")
-    parser.add_argument("--processes", type=int, default=2, help="(default %(default)s)")
-    parser.add_argument("--seed", type=int, default=5, help="(default %(default)s)")
-    parser.add_argument("--case", type=int, help="only this case, in this process")
-    args = parser.parse_args()
-    if args.case is not None:
+    args = options(__doc__, lines=1_000_000, processes=2, case=NO_CASE)
+    if args.case != NO_CASE:
         seen: Counter[str] = Counter()
         run(args.seed, args.case, seen)
         print(dict(seen))

@@ -6,7 +6,6 @@
 its own, say at most one line on an error, and never raise. Exit code: 0 when all that held, 1 otherwise.
 """
 
-import argparse
 import contextlib
 import io
 import random
@@ -19,6 +18,7 @@ from collections import Counter
 from pathlib import Path
 
 from ledgerops.model.recording import load_json
+from tests.fuzzing import options
 from tests.fuzzing.mutated import with_broken_bytes, with_changes
 from tests.paths import ROOT
 
@@ -104,11 +104,7 @@ def fuzz(lines: int, seconds: float, seed: int) -> tuple[int, Counter[int], list
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--lines", type=int, default=1_000_000, help="(default %(default)s)")
-    parser.add_argument("--seconds", type=float, default=3600.0, help="end after so long (default %(default)s)")
-    parser.add_argument("--seed", type=int, default=5, help="(default %(default)s)")
-    args = parser.parse_args()
+    args = options(__doc__, lines=1_000_000, seconds=3600.0)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     began = time.monotonic()
     read, codes, wrong = fuzz(args.lines, args.seconds, args.seed)

@@ -6,7 +6,6 @@ No request may raise in a server, get a 500, or leave memory, a thread or a desc
 that is reached. Exit code: 0 when all that held, 1 otherwise.
 """
 
-import argparse
 import copy
 import json
 import logging
@@ -38,6 +37,7 @@ from ledgerops.notify.service import Service
 from ledgerops.notify.spool import Spool
 from ledgerops.runtime.registry import QueryRegistry
 from tests.build import spark_json
+from tests.fuzzing import options
 from tests.fuzzing.mutated import with_broken_bytes
 from tests.notify.build import alert, resolved, webhook
 
@@ -222,11 +222,7 @@ def asked(port: int, content: bytes, hang_up: bool) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--requests", type=int, default=1_000_000, help="(default %(default)s)")
-    parser.add_argument("--seconds", type=float, default=3600.0, help="end after so long (default %(default)s)")
-    parser.add_argument("--seed", type=int, default=5, help="(default %(default)s)")
-    args = parser.parse_args()
+    args = options(__doc__, requests=1_000_000, seconds=3600.0)
     found = fuzz(args.requests, args.seconds, args.seed)
     print(f"{found.requests:,} requests in {found.seconds:.0f} s, answers {dict(found.answers.most_common())}")
     print(

@@ -7,7 +7,6 @@ surroundings vary. It got through when eight characters of it in a row are still
 Exit code: 0 when none did, 1 otherwise. The same seed gives the same secrets.
 """
 
-import argparse
 import json
 import random
 import string
@@ -17,6 +16,7 @@ from collections.abc import Callable
 from string import Template
 
 from ledgerops.common.masking import mask, short_exception
+from tests.fuzzing import options
 
 SHOWN = 10  # of those that got through
 PART = 8  # characters of a secret in a row that must not be there
@@ -194,10 +194,7 @@ def got_through(value: str, text: str) -> str | None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--secrets", type=int, default=1_000_000, help="how many (default %(default)s)")
-    parser.add_argument("--seed", type=int, default=5, help="(default %(default)s)")
-    args = parser.parse_args()
+    args = options(__doc__, secrets=1_000_000)
     tried, through = Counter[str](), Counter[str]()
     for number in range(args.secrets):
         form, value, text = case(args.seed, number)
