@@ -21,6 +21,7 @@ from ledgerops.analysis.capacity.answer import UNBOUNDED, Question, answer
 from ledgerops.analysis.capacity.fit import MAX_EXTRAPOLATION, Interval, fit
 from ledgerops.analysis.capacity.inputs import read_views
 from ledgerops.analysis.capacity.situation import Situation, situation
+from ledgerops.drills.scoring.sections import put
 from ledgerops.model.records import Progress
 from load.bench.lines import machine, markdown, say
 
@@ -306,22 +307,19 @@ def main() -> int:
     for reason in refused:
         print(reason)
     if args.write:
-        publish(args.write, found, refused, time.monotonic() - began)
+        put(args.write, "measured", published(found, refused, time.monotonic() - began))
     return 0
 
 
-def publish(page: Path, found: Sequence[Check], refused: Sequence[str], took: float) -> None:
-    """Replaces what is between the marks of the page."""
-    begin, end = "<!-- measured -->\n", "<!-- end -->\n"
-    text = page.read_text()
-    head, rest = text.split(begin)
+def published(found: Sequence[Check], refused: Sequence[str], took: float) -> str:
+    """The part of docs/capacity.md that is made."""
     lines = [
         f"Measured on {datetime.now(UTC).date()} by `python -m load.bench.predict --write docs/capacity.md`, in "
         f"{took / 60:.0f} minutes, on {machine()}, on two of its cores.\n\n",
         table(found),
         *(["\nNot predicted, in its own words:\n\n", *(f"- {reason}\n" for reason in refused)] if refused else []),
     ]
-    page.write_text(head + begin + "".join(lines) + end + rest.split(end)[1])
+    return "".join(lines)
 
 
 if __name__ == "__main__":

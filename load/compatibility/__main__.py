@@ -29,10 +29,12 @@ from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
 
+from ledgerops.drills.scoring.sections import put
 from ledgerops.servers.java import SHORT_LIVED, java_home
 from load.compatibility.environments import EXTRA, MAX_REASON_CHARACTERS, NotTried, Unsolvable, Wheels, environment
 from load.compatibility.probe import FAULTS
 from load.compatibility.results import (
+    MARK,
     PYTHONS,
     SESSIONS,
     SPARKS,
@@ -40,7 +42,6 @@ from load.compatibility.results import (
     Tried,
     keep,
     read,
-    replace_part,
     tables,
     unmeasured,
 )
@@ -78,7 +79,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"{name(*cell)}: {said}", flush=True)
     page = args.page or args.write
     if page is not None:
-        page.write_text(replace_part(page.read_text("utf-8"), tables(read())), "utf-8")
+        put(page, MARK, tables(read()))
     return 2 if failed else 0
 
 

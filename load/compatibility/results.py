@@ -15,7 +15,7 @@ SPARKS = ("4.3.0", "4.2.0", "4.1.4", "4.0.5", "3.5.7")
 SESSIONS = ("classic", "connect")
 PYTHONS = ("3.11", "3.12", "3.13")
 REFERENCE = ("4.2.0", "classic", "3.11")  # what the ledger and the tests of this project run on
-BEGIN_MARK, END_MARK = "<!-- tried: begin -->", "<!-- tried: end -->"
+MARK = "tried"  # of the page, around what is made
 
 
 Key = tuple[str, str, str]  # Spark, session, Python
@@ -106,12 +106,3 @@ def _counted(tried: Sequence[Tried]) -> str:
 def unmeasured(spark: str) -> frozenset[str]:
     """The rules that cannot name their query on this Spark: Spark 3 does not measure the time in Python workers."""
     return frozenset({"python-bound"} if spark.startswith("3.") else ())
-
-
-def replace_part(page: str, text: str) -> str:
-    """The page with the text between its marks. Raises ValueError for a page without them."""
-    before, begin, rest = page.partition(BEGIN_MARK)
-    _, end, after = rest.partition(END_MARK)
-    if not (begin and end):
-        raise ValueError(f"no {BEGIN_MARK} and {END_MARK} in the page")
-    return f"{before}{begin}\n{text}\n{end}{after}"

@@ -5,8 +5,6 @@ import pytest
 from load.compatibility import __main__ as command
 from load.compatibility.environments import Unsolvable, Wheels, find_python, unsolvable
 from load.compatibility.results import (
-    BEGIN_MARK,
-    END_MARK,
     FAULTS,
     PYTHONS,
     REFERENCE,
@@ -15,7 +13,6 @@ from load.compatibility.results import (
     keep,
     missing,
     read,
-    replace_part,
     tables,
     unmeasured,
 )
@@ -108,15 +105,11 @@ def test_the_reason_is_the_last_exception_that_was_printed():
     assert command.reason("") == "no output"
 
 
-def test_the_table_replaces_what_was_between_its_markers():
-    assert replace_part(f"a\n{BEGIN_MARK}\nold\n{END_MARK}\nb\n", "new") == f"a\n{BEGIN_MARK}\nnew\n{END_MARK}\nb\n"
-    with pytest.raises(ValueError, match="no <!-- tried: begin --> and"):
-        replace_part("a page\n", "new")
-
-
-def test_the_page_shows_what_is_kept():
-    page = (ROOT / "docs/compatibility.md").read_text("utf-8")
-    assert replace_part(page, tables(read())) == page
+def test_the_page_shows_what_is_kept(tmp_path):
+    written, again = ROOT / "docs/compatibility.md", tmp_path / "page.md"
+    again.write_bytes(written.read_bytes())
+    assert command.main(["--page", str(again)]) == 0
+    assert again.read_text("utf-8") == written.read_text("utf-8")
 
 
 def test_an_interpreter_that_is_absent_is_reported_and_the_command_fails(capsys):
