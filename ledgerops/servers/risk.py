@@ -5,28 +5,21 @@
 A transaction is {"transaction_id": "T1", "type": "Debit", "amount": "12.50"}, its answer {"transaction_id": "T1",
 "score": 0.2731}. One that cannot be scored has `error`, the reason, in place of `score`.
 The score is a function of the transaction alone: half of crc32(transaction_id) / 2^32, plus 0.3 x amount / 100,000 (at
-most 0.3), plus 0.2 for a debit; rounded to four digits. `RiskService` runs the service as a process, which ends with
-its parent.
+most 0.3), plus 0.2 for a debit; rounded to four digits. `RiskService` serves it from threads of this process.
 """
 
 import json
 import math
-import os
 import random
-import socket
-import sys
+import threading
 import time
 import zlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
-from typing import Any, Self
+from typing import Any
 from urllib.parse import urlsplit
-
-from ledgerops.errors import UserError
-from ledgerops.servers import process
 
 MAX_TRANSACTIONS = 1000  # in a call
 HANG_SECONDS = 60.0  # how long a call that hangs keeps its connection
@@ -65,20 +58,22 @@ class Behaviour:
     seed: int = 0
 
 
-class ScoreServer(ThreadingHTTPServer):
-    """Listens on a port of 127.0.0.1 and answers as a behaviour says."""
+class RiskService(ThreadingHTTPServer):
+    """Answers as a behaviour says on a free port of 127.0.0.1, at `url`, until the end of a `with`."""
 
-    daemon_threads = True
     request_queue_size = 128
+    closed = False
 
-    def __init__(self, port: int, behaviour: Behaviour) -> None:
-        super().__init__(("127.0.0.1", port), Handler)
+    def __init__(self, behaviour: Behaviour = Behaviour()) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
         self.behaviour, self._random = behaviour, random.Random(behaviour.seed)
+        self.url = f"http://127.0.0.1:{self.server_port}"
+        threading.Thread(target=self.serve_forever, name="risk service", daemon=True).start()
 
-    @property
-    def url(self) -> str:
-        """The address of the service, without a path."""
-        return f"http://127.0.0.1:{self.server_port}"
+    def __exit__(self, *_: object) -> None:
+        self.closed = True
+        self.shutdown()
+        self.server_close()
 
     def next_outcome(self) -> str:
         """The outcome of the next call: "hang", "fail" or "answer". Safe for several threads."""
@@ -98,10 +93,13 @@ class Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
     wbufsize = -1  # head and body in one packet
     timeout = 300.0
-    server: ScoreServer
+    server: RiskService
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if self.server.closed:  # on a connection from before
+            self.close_connection = True
+            return
         if urlsplit(self.path).path != "/scores":
             self._answer(HTTPStatus.NOT_FOUND, {"error": f"no {self.path}"})
             return
@@ -144,53 +142,3 @@ def _scored(transaction: Mapping[str, Any]) -> dict[str, Any]:
         return {"transaction_id": transaction.get("transaction_id"), "score": score(transaction)}
     except NotScorable as problem:
         return {"transaction_id": transaction.get("transaction_id"), "error": str(problem)}
-
-
-class RiskService(process.Server):
-    """The service as a process: started at once, stopped by `stop`, by the end of a `with`, or with this process."""
-
-    def __init__(self, behaviour: Behaviour | None = None) -> None:
-        self.behaviour = behaviour or Behaviour()
-        self.url = ""
-        self.start()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
-    def start(self) -> None:
-        """Starts it, on the port that it had before if it had one. Raises UserError when it does not come up."""
-        port = urlsplit(self.url).port or process.free_port()
-        root = str(Path(__file__).parents[2])
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))}
-        command = [sys.executable, "-m", "ledgerops.servers.risk", str(port), json.dumps(asdict(self.behaviour))]
-        self._process = process.Process("the risk service", command, Path(os.devnull), env=environment)
-        self.url = f"http://127.0.0.1:{port}"
-        try:
-            self._process.wait_until(lambda: _listens(port), START_SECONDS)
-        except UserError:
-            raise UserError("the risk service did not start; run python -m ledgerops.servers.risk to see why") from None
-
-
-def _listens(port: int) -> bool:
-    try:
-        socket.create_connection(("127.0.0.1", port), 1).close()
-    except OSError:
-        return False
-    return True
-
-
-def main(port: str = "0", behaviour: str = "{}") -> None:
-    """Prints its address, then serves until it is interrupted. Port 0: any free one; the behaviour is JSON."""
-    server = ScoreServer(int(port), Behaviour(**json.loads(behaviour)))
-    print(server.url, flush=True)
-    try:
-        server.serve_forever()
-    except KeyboardInterrupt:
-        pass
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
