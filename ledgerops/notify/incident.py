@@ -3,11 +3,13 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any, Literal
 
 from ledgerops.errors import UserError
 from ledgerops.model.finding import SEVERITIES
+from ledgerops.model.spark_progress import parse_instant
+
+YEAR_10000 = 253_402_300_800.0  # epoch seconds: what is later has no date
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,12 +188,6 @@ def _texts(given: Mapping[str, Any], key: str) -> dict[str, str]:
 
 
 def _instant(text: object) -> float | None:
-    """Alertmanager writes nanoseconds and Z; year 1 means never."""
-    if not isinstance(text, str):
-        return None
-    head, dot, tail = text.removesuffix("Z").partition(".")
-    try:
-        found = datetime.fromisoformat(f"{head}{dot}{tail[:6]}+00:00" if text.endswith("Z") else text).astimezone(UTC)
-        return found.timestamp() if found.year > 1 else None
-    except (ValueError, OverflowError):
-        return None
+    """Epoch seconds; Alertmanager writes the year 1 for never."""
+    found = parse_instant(text)
+    return found if found is not None and 0 < found < YEAR_10000 else None
