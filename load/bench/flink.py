@@ -15,6 +15,8 @@ from threading import Timer
 
 import psutil
 
+from load.bench.usage import cpu_seconds
+
 VERSION, CONNECTOR = "2.2.0", "5.0.0-2.2"
 MAX_STATEMENT_SECONDS = 600.0
 DONE = re.compile(r"\[INFO\] (Execute statement succeeded|Complete execution)")
@@ -61,7 +63,8 @@ class Flink:
     def run(self, statement: str) -> float:
         """Waits for the end of a statement. Returns the CPU seconds of the JVM meanwhile."""
         assert self._process.stdin and self._process.stdout
-        before = self._seconds()
+        java = psutil.Process(self._process.pid)
+        before = cpu_seconds(java)
         limit = Timer(MAX_STATEMENT_SECONDS, self._process.kill)
         limit.start()
         try:
@@ -71,7 +74,7 @@ class Flink:
             for line in self._process.stdout:
                 said.append(line)
                 if DONE.search(line):
-                    return self._seconds() - before
+                    return cpu_seconds(java) - before
                 if "[ERROR]" in line:
                     said.append(self._process.stdout.readline())
                     break
@@ -88,10 +91,6 @@ class Flink:
         """Ends the JVM."""
         self._process.kill()
         self._process.communicate()
-
-    def _seconds(self) -> float:
-        times = psutil.Process(self._process.pid).cpu_times()
-        return float(times.user + times.system)
 
 
 def fetch() -> Sequence[Path]:

@@ -42,27 +42,17 @@ class Cost:
     judgements: float
 
 
-class Counted:
-    """Diagnosers that add up their calls and thread time."""
+class TimedDiagnoser(Diagnoser):
+    """Adds the thread time of each judgement to `taken`."""
 
-    def __init__(self) -> None:
-        self.calls, self.seconds = 0, 0.0
-
-    def __call__(self) -> Diagnoser:
-        """A new diagnoser."""
-        return _Timed(self)
-
-
-class _Timed(Diagnoser):
-    def __init__(self, counted: Counted) -> None:
+    def __init__(self, taken: list[float]) -> None:
         super().__init__()
-        self._counted = counted
+        self._taken = taken
 
     def __call__(self, view: QueryView, brief: bool = False) -> Verdict:
         began = time.thread_time()
         verdict = super().__call__(view, brief)
-        self._counted.calls += 1
-        self._counted.seconds += time.thread_time() - began
+        self._taken.append(time.thread_time() - began)
         return verdict
 
 
@@ -81,16 +71,17 @@ def many(say: Callable[[str], None]) -> Iterator[Line]:
 
 def simulate(queries: int, warm: float = WARM_SECONDS, measured: float = MEASURED_SECONDS) -> Cost:
     """Runs the worker through `warm` and then `measured` simulated seconds."""
-    judges, spent = Counted(), 0.0
+    judging: list[float] = []
+    spent, warming = 0.0, True
     with tempfile.TemporaryDirectory() as name:
-        fed = FedWorker(queries, PARTITIONS, Path(name), judge=judges)
+        fed = FedWorker(queries, PARTITIONS, Path(name), judge=lambda: TimedDiagnoser(judging))
         events = list(_events(queries, warm + measured))
-        before: tuple[int, float] | None = None
         due = T0
         for at, taken in _turns(events, T0 + warm + measured):
-            if before is None and at >= T0 + warm:
+            if warming and at >= T0 + warm:
                 gc.collect()
-                before, spent = (judges.calls, judges.seconds), 0.0
+                judging.clear()
+                spent, warming = 0.0, False
             fed.now = at
             fed.queue.waiting.extend(taken)
             began = time.thread_time()
@@ -100,8 +91,7 @@ def simulate(queries: int, warm: float = WARM_SECONDS, measured: float = MEASURE
                 due += SCRAPE_SECONDS
             spent += time.thread_time() - began
         fed.recorder.close()
-    calls, seconds = before or (0, 0.0)
-    return Cost(spent / measured, (judges.seconds - seconds) / measured, (judges.calls - calls) / measured)
+    return Cost(spent / measured, sum(judging) / measured, len(judging) / measured)
 
 
 def _turns(events: Sequence[Event], end: float) -> Iterator[tuple[float, Sequence[Event]]]:

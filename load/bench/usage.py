@@ -58,16 +58,18 @@ class Meter:
     def _look(self) -> _Spent:
         java = self._java or spark_jvm()
         if java is None:
-            return _Spent(_seconds(psutil.Process()), 0.0, {}, frozenset(), 0.0)
+            return _Spent(cpu_seconds(psutil.Process()), 0.0, {}, frozenset(), 0.0)
         while True:  # until none has ended meanwhile, which would be counted twice or not at all
             ended = _seconds_of_ended(java)
             children = frozenset(java.children())
             workers = {}
             for worker in java.children(recursive=True):
                 with suppress(psutil.NoSuchProcess):
-                    workers[worker] = _seconds(worker)
+                    workers[worker] = cpu_seconds(worker)
             if _seconds_of_ended(java) == ended:
-                return _Spent(_seconds(psutil.Process()), _seconds(java), workers, children & workers.keys(), ended)
+                return _Spent(
+                    cpu_seconds(psutil.Process()), cpu_seconds(java), workers, children & workers.keys(), ended
+                )
 
 
 class _Spent(NamedTuple):
@@ -120,6 +122,7 @@ def _seconds_of_ended(process: psutil.Process) -> float:
     return float(times.children_user + times.children_system)
 
 
-def _seconds(process: psutil.Process) -> float:
+def cpu_seconds(process: psutil.Process) -> float:
+    """Of user and system, since it began."""
     times = process.cpu_times()
     return float(times.user + times.system)
