@@ -6,7 +6,6 @@ No request may raise in a server, get a 500, or leave memory, a thread or a desc
 that is reached. Exit code: 0 when all that held, 1 otherwise.
 """
 
-import copy
 import json
 import logging
 import random
@@ -38,7 +37,7 @@ from ledgerops.notify.spool import Spool
 from ledgerops.runtime.registry import QueryRegistry
 from tests.build import spark_json
 from tests.fuzzing import options
-from tests.fuzzing.mutated import with_broken_bytes
+from tests.fuzzing.mutated import STRANGE, change, with_broken_bytes
 from tests.notify.build import alert, resolved, webhook
 
 CLIENTS = 4
@@ -51,11 +50,7 @@ HEADERS = (
     "Content-Length: 5", "Origin: http://evil.example", "X: " + "y" * 300, "Transfer-Encoding: chunked",
     "Expect: 100-continue", ": no name", "no colon", " folded",
 )  # fmt: skip
-ODD: tuple[Any, ...] = (
-    None, True, -1, 10**400, 1e308, float("inf"), float("nan"), "", "\ud800", "x" * 5000, [], {}, [[]], {"a": {}},
-    "\x00\n\r", "9999-99-99T00:00:00Z", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59-12:00",
-    "2026-03-01T10:00:00+99:99", "firing", "💥" * 300,
-)  # fmt: skip
+ODD = (*STRANGE, 10**400, float("inf"), float("nan"))
 GROWTH_BYTES = 40 * 1024 * 1024  # of this process after the first tenth of the requests: caches fill for a while
 
 
@@ -191,14 +186,7 @@ def body(draw: random.Random) -> bytes:
     if draw.random() < 0.3:
         given["alerts"] = [alert(fingerprint=str(draw.random())) for _ in range(draw.randrange(5))]
     for _ in range(draw.choice([0, 1, 1, 3])):
-        place: Any = given
-        while isinstance(place, dict | list) and place:
-            keys = list(place) if isinstance(place, dict) else range(len(place))
-            at = draw.choice(keys)
-            if draw.random() < 0.4 or not (isinstance(place[at], dict | list) and place[at]):
-                place[at] = copy.deepcopy(draw.choice(ODD))
-                break
-            place = place[at]
+        change(draw, given, ODD)
     text = json.dumps(given)
     if draw.random() < 0.02:
         text = draw.choice(["[" * 50_000, '{"a":' * 5000, "9" * 6000, '"' + "\\ud800" * 100, "NaN", ""])

@@ -1,7 +1,8 @@
 """Real lines with something changed: a value, a key, the order, some bytes."""
 
+import copy
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,12 @@ ODD: tuple[Any, ...] = (
     None, True, False, 0, 1, -1, 2**31, -(2**63), 2**63 - 1, 2**64 - 1, 0.0, -0.5, 1e-12, 1e18, 1e308, -1e308,
     "", "x", "-1", "1970-01-01T00:00:00.000Z", "2999-01-01T00:00:00Z", "not a time", "\x00\u202e", "{}",
     '{"t":{"0":5}}', [], {}, [None], [[]], {"0": {"0": -5}}, {"a": None},
+)  # fmt: skip
+# what JSON can hold and few expect
+STRANGE: tuple[Any, ...] = (
+    None, True, -1, 0.0, 1e308, 2**64, "", "\ud800", "x" * 9000, "💥" * 300, "\x00\n\r", "firing", [], {}, [[]],
+    {"a": [{"b": None}]}, "9999-99-99T00:00:00Z", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59-12:00",
+    "2026-03-01T10:00:00+99:99",
 )  # fmt: skip
 BROKEN = (b"1e999", b"[" * 2000, b'{"a":' * 2000, b"NaN", b"\x00", b"\xff\xfe")
 
@@ -35,7 +42,7 @@ def _lines_of(paths: Iterable[Path]) -> tuple[tuple[bytes, ...], ...]:
     return tuple(each for each in found if each)
 
 
-def change(chance: random.Random, value: Any) -> None:
+def change(chance: random.Random, value: Any, odd: Sequence[Any] = ODD) -> None:
     """Changes one place in a JSON value: goes down at random, and leaves something else there."""
     while True:
         if isinstance(value, dict) and value:
@@ -52,13 +59,18 @@ def change(chance: random.Random, value: Any) -> None:
     if what < 0.15:
         del value[key]
     elif what < 0.25 and isinstance(value, dict):
-        value[chance.choice(("", "x", "0", "timestamp", "batchId"))] = orjson.loads(orjson.dumps(value[key]))
-    elif what < 0.5 and isinstance(value[key], int | float) and not isinstance(value[key], bool):
+        value[chance.choice(("", "x", "0", "timestamp", "batchId"))] = copy.deepcopy(value[key])
+    elif (
+        what < 0.5
+        and isinstance(value[key], int | float)
+        and abs(value[key]) < 1e300
+        and not isinstance(value[key], bool)
+    ):
         value[key] = value[key] * chance.choice((-1, 0, 0.001, 1000, 10**9))
         if isinstance(value[key], int) and not -(2**63) <= value[key] < 2**64:
             value[key] = float(value[key])
     else:
-        value[key] = orjson.loads(orjson.dumps(chance.choice(ODD)))
+        value[key] = copy.deepcopy(chance.choice(odd))
 
 
 def some(chance: random.Random, lines: tuple[bytes, ...], count: int) -> list[bytes]:
