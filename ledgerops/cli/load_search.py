@@ -78,7 +78,7 @@ def search(args: argparse.Namespace, perform: Perform) -> int:
     folder = args.out / f"search-{options.job}"
     unfinished = open_folder(folder)
     with loadtest_args.TrialProgress() as progress:
-        searching = SearchRun(options, settings, unfinished, progress, perform)
+        searching = SearchRun(options, settings, unfinished, progress.begin, progress.say, progress.end, perform)
         print(
             f"about {searching.trials} trials of {trial:g} s, some {clock(searching.budget_seconds)} min; objectives: "
             f"{', '.join(each.text for each in settings.slos)}",

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from ledgerops.errors import UserError, os_reason
 from ledgerops.ledger.plan.plan import LoadPlan
@@ -14,26 +13,14 @@ from ledgerops.load.test import plans
 from ledgerops.load.test.driver import LEAD_SECONDS, NAME, TrialRequest
 from ledgerops.load.test.estimate import estimate
 from ledgerops.load.test.measure import Measured
-from ledgerops.load.test.search import Rate, SearchResult, SearchSettings, planned_trials, search
+from ledgerops.load.test.search import SearchResult, SearchSettings, Tell, planned_trials, search
 from ledgerops.load.test.trial import Say, Trial, perform
 
 SPARK_START_SECONDS = 12.0  # that Spark takes to start and to stop, for the estimate shown beforehand
 BULKY = ("output", "checkpoints", "input", "warehouse")  # of a trial's run: nothing that is measured is in them
 
 Perform = Callable[[TrialRequest, Path, Say], Trial]
-
-
-class SearchProgress(Protocol):
-    """Shows how far a search is while it runs."""
-
-    def begin(self, trial: int, of: int, what: str) -> None:
-        """A trial begins; `of` is how many there will probably be."""
-
-    def say(self, what: str, share: float) -> None:
-        """What it does now, and how much of it is over."""
-
-    def end(self, rate: Rate) -> None:
-        """A rate was tried once more."""
+Begin = Callable[[int, int, str], None]  # a trial begins: its number, how many there will probably be, what it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +38,20 @@ class TrialOptions:
 
 
 class SearchRun:
-    """A search, each of whose trials has a folder of its own in `folder`."""
+    """A search with a folder in `folder` for each trial; `begin`, `say` and `tell` show how far it is."""
 
     def __init__(
         self,
         options: TrialOptions,
         settings: SearchSettings,
         folder: Path,
-        progress: SearchProgress,
+        begin: Begin,
+        say: Say,
+        tell: Tell,
         perform: Perform = perform,
     ) -> None:
         self.options, self.settings, self.folder = options, settings, folder
-        self.progress, self.perform = progress, perform
+        self.begin, self.say, self.tell, self.perform = begin, say, tell, perform
         self.count = 0
         self.began = time.time()
         self.needs_estimate = settings.low is None or settings.high is None
@@ -82,8 +71,8 @@ class SearchRun:
 
     def found(self) -> SearchResult:
         """The answer: estimates the rate if that is needed, then searches. Raises UserError if no trial can begin."""
-        begin = self._estimate() if self.needs_estimate else None
-        return search(self._run, self.settings, begin, self.progress.end)
+        first = self._estimate() if self.needs_estimate else None
+        return search(self._run, self.settings, first, self.tell)
 
     def _estimate(self) -> float | None:
         trigger = self.options.trigger
@@ -100,9 +89,9 @@ class SearchRun:
 
     def _trial(self, wanted: TrialRequest, what: str) -> Measured:
         self.count += 1
-        self.progress.begin(self.count, max(self.count, self.trials), what)
+        self.begin(self.count, max(self.count, self.trials), what)
         folder = self.folder / "trials" / f"{self.count:02}"
-        trial = self.perform(wanted, folder, self.progress.say)
+        trial = self.perform(wanted, folder, self.say)
         if trial.origin is None and self.count == 1:
             raise UserError(f"cannot run {self.options.job}: {trial.errors.get(self.options.job, 'it did not start')}")
         measured = trial.measured()[self.options.job]
