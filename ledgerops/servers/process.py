@@ -64,6 +64,11 @@ class Process:
         return self._process.pid
 
     @property
+    def exit_code(self) -> int | None:
+        """None while it runs; -N of a process that signal N has ended."""
+        return self._process.poll()
+
+    @property
     def alive(self) -> bool:
         """Whether the process still runs. It is reaped, and its guard released, once it has ended."""
         if self._process.poll() is None:

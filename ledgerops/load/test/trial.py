@@ -2,12 +2,9 @@
 
 import json
 import os
-import signal
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,10 +16,12 @@ from ledgerops.load.test.plan_batches import PlanBatch, done
 from ledgerops.load.test.plans import Due
 from ledgerops.load.test.recorded import read_recorded
 from ledgerops.model.records import Progress
+from ledgerops.servers.process import Process
 
 MAX_START_SECONDS = 180.0  # that Spark and the jobs may take to start on a busy machine
 #: A driver that needs longer to stop its queries between two batches and to complete the recording is killed.
 MAX_END_SECONDS = 45.0
+LOOK_SECONDS = 0.25  # between two looks at the driver
 ERRORS = "driver.err"
 
 Say = Callable[[str, float], None]  # what is done now, and how much of the trial is over, 0 to 1
@@ -61,11 +60,15 @@ def perform(wanted: TrialRequest, folder: Path, say: Say) -> Trial:
     """Runs a trial to its end. A driver that dies is a failed trial; Ctrl-C ends the driver and is raised again."""
     make_folder(folder)
     wanted.write(folder)
-    with Stop().on_signals(), _driver(folder) as driver:  # a signal ends the driver first
-        _watch(driver, wanted, folder, say)
+    with Stop().on_signals():
+        driver = _start_driver(folder)
+        try:
+            _watch(driver, wanted, folder, say)
+        finally:  # a signal ends the driver first: it must not load the machine during the next trial
+            driver.stop(seconds=MAX_END_SECONDS)
     errors = _failures(folder)
-    if driver.returncode and not errors:
-        errors = dict.fromkeys(wanted.jobs, _last_line(folder, driver.returncode))
+    if driver.exit_code and not errors:
+        errors = dict.fromkeys(wanted.jobs, _last_line(folder, driver.exit_code))
     return Trial(folder, wanted, _origin(folder), errors)
 
 
@@ -77,39 +80,18 @@ def make_folder(folder: Path) -> None:
         raise UserError(f"cannot write to {folder}: {os_reason(error)}") from None
 
 
-@contextmanager
-def _driver(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """The driver's process, which is ended in any case: it must not load the machine during the next trial."""
+def _start_driver(folder: Path) -> Process:
+    """The driver, in a session of its own: Ctrl-C reaches us, and we end it in order."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith("LEDGEROPS_")}
     command = [sys.executable, "-m", "ledgerops.load.test.driver", str(folder)]
-    with (folder / ERRORS).open("wb") as errors:
-        # a session of its own: Ctrl-C reaches us, and we end the driver in order
-        driver = subprocess.Popen(command, env=environ, stdout=errors, stderr=errors, start_new_session=True)
-    try:
-        yield driver
-    finally:
-        _end(driver)
+    return Process("the driver", command, folder / ERRORS, env=environ)
 
 
-def _end(driver: subprocess.Popen[bytes]) -> None:
-    """Stops the driver, or kills it with all that it started if it does not stop in time."""
-    try:
-        if driver.poll() is None:
-            driver.terminate()
-            driver.wait(MAX_END_SECONDS)
-    except subprocess.TimeoutExpired:
-        pass
-    finally:
-        if driver.poll() is None:
-            os.killpg(driver.pid, signal.SIGKILL)
-            driver.wait()
-
-
-def _watch(driver: subprocess.Popen[bytes], wanted: TrialRequest, folder: Path, say: Say) -> None:
+def _watch(driver: Process, wanted: TrialRequest, folder: Path, say: Say) -> None:
     """Reports progress until the driver has ended, or has had more time than it can need."""
     whole = wanted.warm_up + wanted.seconds
     limit, origin = time.monotonic() + MAX_START_SECONDS + whole + MAX_END_SECONDS, None
-    while driver.poll() is None and time.monotonic() < limit:
+    while driver.alive and time.monotonic() < limit:
         if origin is None and (origin := _origin(folder)) is not None:
             limit = time.monotonic() + max(0.0, origin - time.time()) + whole + MAX_END_SECONDS
         if origin is None:
@@ -118,10 +100,7 @@ def _watch(driver: subprocess.Popen[bytes], wanted: TrialRequest, folder: Path, 
             passed = time.time() - origin
             what = "warming up" if passed < wanted.warm_up else "measuring" if passed < whole else "stopping"
             say(what, min(1.0, max(0.0, passed / whole)))
-        try:
-            driver.wait(0.25)
-        except subprocess.TimeoutExpired:
-            continue
+        time.sleep(LOOK_SECONDS)
 
 
 def _origin(folder: Path) -> float | None:
