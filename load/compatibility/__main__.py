@@ -2,11 +2,10 @@
 which metrics had samples and which rules named their fault.
 
 The wheel of each Spark version is built once, in up to two minutes and 0.5 GB. An environment takes a minute and
-1 GB, with uv on the PATH seconds, and is removed again. What is most used comes first: classic sessions and older
-Pythons. What was found is kept beside this module after each environment: --resume tries only what is not kept, and
-one version can be tried again without the others. Interpreters are found as pythonX.Y on the PATH or under pyenv.
-Where a package that Spark needs has no version for a Python, the installer's words are what was found. One command for
-classic sessions and one for Connect can run at the same time.
+1 GB, with uv on the PATH seconds, and is removed again. What was found is kept beside this module after each
+environment: --resume tries only what is not kept, and one version can be tried again without the others. Interpreters
+are found as pythonX.Y on the PATH or under pyenv. Where a package that Spark needs has no version for a Python, the
+installer's words are what was found. One command for classic sessions and one for Connect can run at the same time.
 
 Exit code: 0 when all could be tried, 2 when one could not (no such interpreter, no answer).
 
@@ -38,7 +37,6 @@ from load.compatibility.results import (
     PYTHONS,
     SESSIONS,
     SPARKS,
-    Key,
     Tried,
     keep,
     read,
@@ -63,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     add("--page", type=Path, metavar="PAGE", help="only make the page's table of what is kept")
     args = parser.parse_args(argv)
     kept = read() if args.resume else {}
-    cells = () if args.page is not None else by_use(args.spark, args.session, args.python)
+    cells = () if args.page is not None else product(args.spark, args.session, args.python)
     failed = False
     with tempfile.TemporaryDirectory(prefix="compatibility-") as temporary:
         wheels = Wheels(args.wheels or Path(temporary), Path(temporary))
@@ -81,13 +79,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     if page is not None:
         put(page, MARK, tables(read()))
     return 2 if failed else 0
-
-
-def by_use(sparks: Sequence[str], sessions: Sequence[str], pythons: Sequence[str]) -> list[Key]:
-    """All combinations; the first session and Python of every Spark version come first."""
-    cells = product(sparks, enumerate(sessions), enumerate(pythons))
-    ranked = sorted(cells, key=lambda cell: (cell[1][0] + cell[2][0], cell[1][0]))
-    return [(spark, session, python) for spark, (_, session), (_, python) in ranked]
 
 
 def name(spark: str, session: str, python: str) -> str:

@@ -8,13 +8,14 @@ the session was not watched, where it was not, and notes on queries that could n
 import json
 import logging
 import re
-import socket
 import sys
 import time
 import urllib.request
 from collections.abc import Callable, Set
 from pathlib import Path
 from typing import Any
+
+from ledgerops.servers.process import free_port, port_problem
 
 MAX_SECONDS = 110.0  # for the findings; an idle machine needs fifty
 MIN_SECONDS = 20.0  # in which families that come late have come
@@ -40,9 +41,7 @@ def main() -> None:
     """Tries the session that the arguments name, and prints what was seen."""
     connect = sys.argv[1] == "connect"
     logging.basicConfig(level=logging.WARNING)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     found: dict[str, Any] = {"families": [], "rules": []}
     try:
         spark = session(connect, port)
@@ -85,7 +84,7 @@ def session(connect: bool, ui_port: int) -> Any:
     }
     if connect:
         deadline = time.monotonic() + MAX_PORT_SECONDS
-        while answers(CONNECT_PORT) and time.monotonic() < deadline:
+        while port_problem(CONNECT_PORT) is not None and time.monotonic() < deadline:
             time.sleep(1.0)
         if pyspark.__version__.startswith("3."):  # its wheel has no server
             package = f"org.apache.spark:spark-connect_2.12:{pyspark.__version__}"
@@ -93,12 +92,6 @@ def session(connect: bool, ui_port: int) -> Any:
     for name, value in settings.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
-
-
-def answers(port: int) -> bool:
-    """Whether a server of this machine listens there."""
-    with socket.socket() as client:
-        return client.connect_ex(("127.0.0.1", port)) == 0
 
 
 def line_of(error: BaseException) -> str:

@@ -117,15 +117,6 @@ def test_an_interpreter_that_is_absent_is_reported_and_the_command_fails(capsys)
     assert capsys.readouterr().err == "Spark 4.2.0, classic, Python 3.99: no interpreter python3.99\n"
 
 
-def test_the_first_session_and_python_of_every_spark_are_tried_before_others():
-    assert command.by_use(["4", "3"], ["classic", "connect"], ["3.11", "3.12"]) == [
-        ("4", "classic", "3.11"), ("3", "classic", "3.11"),
-        ("4", "classic", "3.12"), ("3", "classic", "3.12"),
-        ("4", "connect", "3.11"), ("3", "connect", "3.11"),
-        ("4", "connect", "3.12"), ("3", "connect", "3.12"),
-    ]  # fmt: skip
-
-
 def test_a_resumed_command_leaves_out_what_is_kept(monkeypatch, tmp_path, capsys):
     kept, later = tmp_path / "results.json", []
     keep(WHOLE, kept)
