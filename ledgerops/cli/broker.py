@@ -32,9 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from ledgerops.common.shutdown import Stop
     from ledgerops.servers.kafka import Kafka
-    from ledgerops.servers.process import is_free
+    from ledgerops.servers.process import port_problem
 
-    if args.port and not is_free(args.port):
+    if args.port and port_problem(args.port) is not None:
         raise UserError(f"port {args.port} is in use; give another --port, or 0 for any free one")
     stop = Stop()
     with stop.on_signals():

@@ -152,7 +152,7 @@ def free_port() -> int:
     for port in random.SystemRandom().sample(PORTS, 200):
         if port in _given:
             continue
-        if is_free(port):
+        if port_problem(port) is None:
             _given.add(port)
             return port
     raise UserError(f"no free port between {PORTS.start} and {PORTS.stop} on 127.0.0.1")
@@ -167,13 +167,8 @@ def answers(url: str) -> bool:
         return False
 
 
-def is_free(port: int) -> bool:
-    """Whether a server could listen on this TCP port of 127.0.0.1 now. Raises OverflowError above 65535."""
-    return port_problem(port) is None
-
-
 def port_problem(port: int) -> OSError | None:
-    """Why no server could listen there. Raises OverflowError above 65535."""
+    """Why no server could listen on this TCP port of 127.0.0.1 now. Raises OverflowError above 65535."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # old connections do not keep a server from it
         try:

@@ -104,7 +104,7 @@ class KafkaTarget:
         except BufferError:
             pass
         except KafkaException as error:
-            self._refuse(error.args[0], 1)
+            self._refuse(error.args[0])
         return place
 
     def close(self) -> None:
@@ -126,14 +126,14 @@ class KafkaTarget:
         if error is None:
             self.acknowledged += 1
         else:
-            self._refuse(error, 1)
+            self._refuse(error)
 
     def _sampled(self, sample: LatencySample) -> Callable[[Any, Any], None]:
         def on_delivery(error: Any, message: Any) -> None:
             self._delivered(error, message)
             if error is None:
                 kind, at = message.timestamp()
-                sample.acknowledge(time.time(), at / 1000 if kind == TIMESTAMP_LOG_APPEND_TIME else None)
+                sample.sampler.keep(sample, time.time(), at / 1000 if kind == TIMESTAMP_LOG_APPEND_TIME else None)
 
         return on_delivery
 
@@ -142,8 +142,8 @@ class KafkaTarget:
             self._away = False
             self._say("the broker is back")
 
-    def _refuse(self, error: Any, records: int) -> None:
-        self.refused += records
+    def _refuse(self, error: Any) -> None:
+        self.refused += 1
         self.problem = self.problem or self._error_text(error)
 
     def _on_error(self, error: Any) -> None:

@@ -72,7 +72,7 @@ class LandingTarget:
         self.acknowledged += len(self._lines)
         self._lines = []
         for sample in self._samples:
-            sample.acknowledge(time.time(), None)
+            sample.sampler.keep(sample, time.time(), None)
         self._samples = []
 
     def _problem(self, error: OSError) -> UserError:

@@ -58,10 +58,6 @@ class LatencySample:
     sampler: Sampler
     created: float = 0.0
 
-    def acknowledge(self, acknowledged: float, appended: float | None) -> None:
-        """Writes the sample once the target has the record. Both times are seconds since the epoch."""
-        self.sampler.keep(self, acknowledged, appended)
-
 
 class Sampler:
     """Picks every `every`-th record and writes its times to `file`; the histograms are in `legs`."""
@@ -106,10 +102,8 @@ class Sampler:
             raise cannot_write(self._file, error) from None
 
     def keep(self, sample: LatencySample, acknowledged: float, appended: float | None) -> None:
-        """Writes one sample. Times are seconds since the epoch; `appended` is None if the broker did not report it.
-
-        Raises UserError if the file cannot be written.
-        """
+        """Writes a sample once the target has its record. Times are seconds since the epoch; `appended` is None if the
+        broker did not report it. Raises UserError if the file cannot be written."""
         times = {
             "scheduled": None if sample.due is None else round(self._began + sample.due, 6),
             "created": round(sample.created, 6),

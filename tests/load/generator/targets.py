@@ -31,7 +31,7 @@ class Memory:
         for sample in records.samples:
             if start <= sample.place < upto:
                 sample.created = time.time()
-                sample.acknowledge(sample.created + 0.5, sample.created + 0.25)
+                sample.sampler.keep(sample, sample.created + 0.5, sample.created + 0.25)
         if self.acknowledges:
             self.acknowledged = len(self.got)
         return upto

@@ -82,7 +82,7 @@ def test_each_leg_is_from_one_time_to_another(tmp_path):
     sampler.begin(10.0)
     for appended in (10.06, 10.03, None):  # of a broker whose clock is behind, and of one that does not tell
         sample = LatencySample(0, 0, "T1", 0.0, sampler, created=10.04)
-        sample.acknowledge(10.1, appended)
+        sampler.keep(sample, 10.1, appended)
     sampler.close()
 
     assert {name: (each.get_total_count(), percentile(each, 1.0)) for name, each in sampler.legs.items()} == {
