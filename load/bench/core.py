@@ -44,6 +44,7 @@ Given = TypeVar("Given")
 
 T0 = 1_800_000_000.0
 PARTITIONS = 5
+WIDE_PARTITIONS = 80  # of a source, with which 50 queries have 10,000 series and more
 SAMPLE_EVERY_BATCHES = 5  # of the machine and the broker
 ROCKSDB = [row[0] for row in CUSTOM if row[0].startswith("rocksdb")]
 
@@ -187,18 +188,6 @@ def core(say: Callable[[str], None]) -> Iterator[Line]:
 def scrape(queries: int = 50) -> dict[str, tuple[int, int, float]]:
     """By format: series, bytes and median milliseconds of one scrape, for 10,000 series or a few more, after a batch of
     each query."""
-
-    def widen(query: int, batch: int) -> bytes:
-        data = orjson.loads(progress(query, batch))
-        wide = {str(p): batch * 400 + p for p in range(80)}
-        later = {p: offset + 400 for p, offset in wide.items()}
-        data["sources"][0] |= {
-            "startOffset": {"transactions": wide},
-            "endOffset": {"transactions": later},
-            "latestOffset": {"transactions": later},
-        }
-        return orjson.dumps(data)
-
     registry, snapshots = QueryRegistry(Diagnoser), dict[str, QuerySnapshot]()
     batches = itertools.count()
 
@@ -206,7 +195,7 @@ def scrape(queries: int = 50) -> dict[str, tuple[int, int, float]]:
         batch = next(batches)
         for query in range(queries):
             at = T0 + 2 * batch
-            state = registry.ingest(decode(encode(at, "progress", None, widen(query, batch))))
+            state = registry.ingest(decode(encode(at, "progress", None, progress(query, batch, WIDE_PARTITIONS))))
             assert state is not None
             registry.judge(state, at)
             snapshots[state.history.query] = QuerySnapshot(state, registry.view(state, at), 500, _fail)

@@ -1,11 +1,7 @@
 """The ledger's jobs against the engine that runs them: our job, the same in a few lines of PySpark, and Flink SQL.
 
-All rows are there at the start and nothing is written, so that decoding and the job itself are compared. All three
-keep their state where our job does, and PySpark has our session settings, so that the job alone is judged. Figures
-are CPU seconds of all processes but the broker. They include what a JVM compiles: all kinds take turns in the same.
-
-A batch of Spark costs CPU time however few rows it has (decision 43). So runs have so many rows that a batch lasts
-about as long as the default trigger interval.
+Figures are CPU seconds of all processes but the broker. They include what a JVM compiles: all kinds take turns in the
+same. A batch of Spark costs CPU time however few rows it has (decision 43), hence the many rows.
 """
 
 import shutil

@@ -1,8 +1,4 @@
-"""Many drivers on one Prometheus with the shipped rules: series, memory, CPU, scrapes, and how long the rules take.
-
-One process serves all drivers. Its text is made by the exporter's own code from synthetic records, anew for each
-evaluation of the rules, and differs between drivers in the label `app` only. Prometheus is a real one.
-"""
+"""Many drivers on one Prometheus with the shipped rules: series, memory, CPU, scrapes, and how long the rules take."""
 
 import gzip
 import math

@@ -1,8 +1,7 @@
 """How the observer's cost grows: with queries, partitions, remembered batches and series.
 
-The real worker is fed, event by event, on this thread: parse, record to disk, all rules, copy. The time is the
-thread's own on a core, since what a busy machine takes away is not the observer's. In a driver several events share a
-turn, so this is the expensive case.
+The real worker is fed, event by event, on this thread. The time is the thread's own on a core, since what a busy
+machine takes away is not the observer's. In a driver several events share a turn, so this is the expensive case.
 """
 
 from __future__ import annotations
@@ -28,11 +27,10 @@ from ledgerops.model.recording import Recorder
 from ledgerops.model.records import Observation, ObservationKind
 from ledgerops.runtime.registry import QueryRegistry
 from ledgerops.runtime.snapshot import Snapshot
-from load.bench.core import T0, around, median_ms, progress, scraped
+from load.bench.core import T0, WIDE_PARTITIONS, around, median_ms, progress, scraped
 from load.bench.lines import Line, limit
 
 QUERIES, PARTITIONS, HISTORY_BATCHES = (1, 10, 50, 100), (5, 50, 500), (10, 50, 200)
-WIDE_PARTITIONS = 80  # of a source, with which 50 queries have 10,000 series and more
 BATCHES = 200  # the most that a history keeps
 MEASURED_EVENTS = 900
 SCRAPES = 7

@@ -1,8 +1,6 @@
 """What many queries with slow triggers cost the worker: how often each is judged, and the share of a core.
 
-Time is simulated: each query has a batch every TRIGGER_SECONDS, spread over the interval, its tasks half a second after
-the end of the batch, and answers of the broker every OFFSETS_SECONDS, for all queries at once. The thread time of the
-worker, and of a scrape every SCRAPE_SECONDS, is divided by the simulated seconds.
+Time is simulated. The thread time of the worker, and of a scrape every SCRAPE_SECONDS, is divided by its seconds.
 """
 
 import gc

@@ -1,8 +1,7 @@
 """A zone's outage before a real Alertmanager and the real notify: how many pages arrive, when, and how grouped.
 
 Alerts are those that Prometheus sends when drivers vanish, or when all their queries lose the source: synthetic, with
-the labels of the rules. Alertmanager has the generated configuration with its own waits. The service that receives the
-pages answers after RECEIVER_SECONDS.
+the labels of the rules.
 """
 
 import json

@@ -1,7 +1,5 @@
 """The load generator against kafka-producer-perf-test, on one broker, with records of the same content and settings.
 
-The tool sends lines of a file, made beforehand, again and again; the generator makes every record, with its key,
-while it sends. Both ask for all acknowledgements, lz4 and the same batches.
 `python -m load.bench.producer send SERVERS TABLE TOPIC RECORDS` sends, and prints records and seconds.
 """
 

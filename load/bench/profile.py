@@ -1,4 +1,4 @@
-"""Where the observer's time goes: by step, and by profile, for the two costliest paths, an event and a scrape.
+"""Where the observer's time goes, for the two costliest paths, an event and a scrape.
 
 The steps are timed by the worker itself; the shares of functions come from cProfile, which makes small calls look
 dearer than they are.

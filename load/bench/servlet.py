@@ -1,8 +1,7 @@
 """What a scrape costs against Spark's own PrometheusServlet, for the same queries in the same driver.
 
-The servlet is `spark.metrics.conf.*.sink.prometheusServlet` at /metrics/prometheus of the UI, with
-`spark.sql.streaming.metricsEnabled`: per query it has the rates, latency, watermark and state totals of the latest
-batch. Both are fetched over HTTP in turn while the queries wait for their next trigger.
+With `spark.sql.streaming.metricsEnabled` the servlet has per query the rates, latency, watermark and state totals of
+the latest batch.
 """
 
 import statistics
