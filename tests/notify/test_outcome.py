@@ -7,8 +7,6 @@ import pytest
 from ledgerops.notify.incident import parse_webhook
 from ledgerops.notify.lookup import Lookup
 from ledgerops.notify.outcome import Run, outcome
-from ledgerops.notify.service import Service
-from ledgerops.notify.spool import Spool
 from tests.notify.build import alert, resolved, webhook
 
 SEEN = 1772359200.0  # 10:00:00 UTC
@@ -39,22 +37,15 @@ def test_what_is_known_is_said(about, runs, said):
     assert outcome(about, runs) == said
 
 
-def test_the_end_of_a_query_whose_driver_is_gone_is_asked_of_prometheus(driver, tmp_path):
+def test_the_end_of_a_query_whose_driver_is_gone_is_asked_of_prometheus(driver, notify):
     series = {"metric": {"query": "daily_counts", "instance": "d:1"}, "value": [0, "1"]}
     driver.pages["/api/v1/query"] = {"data": {"result": [series]}}
-    service = Service(Spool(tmp_path / "q.db", []), Lookup(prometheus=driver.url), [])
-    try:
-        assert service._outcomes(parse_webhook(resolved()), {}, time.monotonic() + 30) == {
-            "daily_counts": "runs on d:1"
-        }
-    finally:
-        service.close()
+    service = notify([], Lookup(prometheus=driver.url))
+
+    said = service._outcomes(parse_webhook(resolved()), {}, time.monotonic() + 30)
+    assert said == {"daily_counts": "runs on d:1"}
     assert all("last_over_time" in path for path in driver.asked[1:])
 
 
-def test_without_prometheus_nothing_is_claimed(tmp_path):
-    service = Service(Spool(tmp_path / "q.db", []), Lookup(), [])
-    try:
-        assert service._outcomes(parse_webhook(resolved()), {}, time.monotonic() + 30) == {}
-    finally:
-        service.close()
+def test_without_prometheus_nothing_is_claimed(notify):
+    assert notify([])._outcomes(parse_webhook(resolved()), {}, time.monotonic() + 30) == {}

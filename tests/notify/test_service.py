@@ -24,7 +24,6 @@ from ledgerops.notify.lookup import Lookup
 from ledgerops.notify.message import compose
 from ledgerops.notify.senders import Webhook, open_senders
 from ledgerops.notify.service import MAX_BYTES, Service
-from ledgerops.notify.spool import Spool
 from ledgerops.servers.process import answers
 from tests.certificates import authority, certificate_of
 from tests.hostile import dripping_server
@@ -32,28 +31,6 @@ from tests.monitoring import Alertmanager
 from tests.notify.build import DIAGNOSIS, HEALTHY, KNOWN, OVER, alert, instances, resolved, webhook
 from tests.notify.receiver import Mailbox
 from tests.programs import until
-
-
-@pytest.fixture
-def spooled(tmp_path):
-    """Opens the queue of a service."""
-    return lambda *senders, **options: Spool(tmp_path / "queue.db", senders, **options)
-
-
-@pytest.fixture
-def notify(receiver, spooled):
-    """Begins a service, which sends to the receiver."""
-    running = []
-
-    def begin(senders=None, lookup=None, **options):
-        senders = [Webhook(receiver.url)] if senders is None else senders
-        running.append(Service(spooled(*(each.name for each in senders)), lookup or Lookup(), senders, **options))
-        running[-1].start()
-        return running[-1]
-
-    yield begin
-    for service in running:
-        service.close()
 
 
 @pytest.fixture
