@@ -19,7 +19,7 @@ from load.bench.flink import Flink, fetch
 from load.bench.lines import NO, UNKNOWN, YES, Compared, Line, compare
 from load.bench.producer import send_process
 from load.bench.runs import embedded, take_turns
-from load.bench.session import session
+from load.bench.session import session, start_noop
 from load.bench.usage import Meter
 
 KAFKA, EMBEDDED = "Kafka", "the embedded source"
@@ -268,8 +268,7 @@ def _from_kafka(spark: Any, rows: int, say: Callable[[str], None]) -> Iterator[W
 def _run(result: Any, folder: Path) -> float:
     checkpoint = folder / "checkpoint"
     meter = Meter()
-    writer = result.writeStream.format("noop").option("checkpointLocation", str(checkpoint))
-    writer.trigger(availableNow=True).start().awaitTermination()
+    start_noop(result, checkpoint, availableNow=True).awaitTermination()
     used = meter.used().total
     shutil.rmtree(checkpoint)
     return used

@@ -24,6 +24,7 @@ from ledgerops.analysis.capacity.situation import Situation, situation
 from ledgerops.drills.scoring.sections import put
 from ledgerops.model.records import Progress
 from load.bench.lines import machine, markdown, say
+from load.bench.runs import start_job
 
 JOBS = ("daily_counts", "masked_transactions")  # a windowed count with state, and a Python UDF over each row
 CALIBRATION_ROWS = (50_000, 300_000)  # rows of a small and a large batch, which show what a row costs here
@@ -120,10 +121,7 @@ class RecordedRuns:
         limit: int | None = None,
     ) -> Path:
         import ledgerops
-        from ledgerops.ledger.jobs import find_job
         from ledgerops.ledger.plan.plan import parse_plan
-        from ledgerops.ledger.run.start import start
-        from ledgerops.ledger.sinks import ParquetSink
         from ledgerops.ledger.sources.tables import open_source
 
         self.count += 1
@@ -135,14 +133,7 @@ class RecordedRuns:
         )  # fmt: skip
         watch = ledgerops.attach(self.spark, port=0, recording=str(folder / "recording"), tasks_interval=1.0)
         try:
-            query = start(
-                find_job(job),
-                {"transactions": frame},
-                sink=ParquetSink(folder / "out"),
-                checkpoint=folder / "checkpoint",
-                trigger_seconds=trigger,
-                available_now=seconds is None,
-            )
+            query = start_job(job, {"transactions": frame}, folder, trigger, available_now=seconds is None)
             if query.awaitTermination(seconds) is False:
                 query.stop()
         finally:

@@ -85,17 +85,7 @@ class Runs:
 
     def start(self, folder: Path, frames: Mapping[str, Any]) -> Any:
         """Starts the job's query, which ends when it has read all rows. It writes to Parquet files."""
-        from ledgerops.ledger.jobs import find_job
-        from ledgerops.ledger.run.start import start
-        from ledgerops.ledger.sinks import ParquetSink
-
-        return start(
-            find_job(self.job),
-            frames,
-            sink=ParquetSink(folder / "out"),
-            checkpoint=folder / "checkpoint",
-            available_now=True,
-        )
+        return start_job(self.job, frames, folder, available_now=True)
 
     def rounds(
         self,
@@ -145,6 +135,20 @@ class Runs:
             scraper.join()
             watch.close()
             listener.EventSink.take = original  # type: ignore[method-assign]
+
+
+def start_job(
+    job: str, frames: Mapping[str, Any], folder: Path, trigger: float | None = None, available_now: bool = False
+) -> Any:
+    """The query of a job, which writes to Parquet files in `folder`, at a trigger interval in seconds."""
+    from ledgerops.ledger.jobs import find_job
+    from ledgerops.ledger.run.start import start
+    from ledgerops.ledger.sinks import ParquetSink
+
+    sink, checkpoint = ParquetSink(folder / "out"), folder / "checkpoint"
+    return start(
+        find_job(job), frames, sink=sink, checkpoint=checkpoint, trigger_seconds=trigger, available_now=available_now
+    )
 
 
 def take_turns(

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from load.bench.lines import Line, compare
-from load.bench.session import session
+from load.bench.session import session, start_noop
 
 QUERIES = 10
 SCRAPES = 100
@@ -76,14 +76,7 @@ def _start(spark: Any, folder: Path, number: int) -> Any:
 
     rows = spark.readStream.format("rate").option("rowsPerSecond", 100).load()
     counts = rows.withWatermark("timestamp", "10 seconds").groupBy(F.window("timestamp", "10 seconds")).count()
-    return (
-        counts.writeStream.format("noop")
-        .outputMode("append")
-        .queryName(f"bench_{number:02}")
-        .option("checkpointLocation", str(folder / f"checkpoint-{number}"))
-        .trigger(processingTime=TRIGGER)
-        .start()
-    )
+    return start_noop(counts, folder / f"checkpoint-{number}", f"bench_{number:02}", processingTime=TRIGGER)
 
 
 def _await(running: list[Any]) -> None:

@@ -29,3 +29,9 @@ def session(folder: Path, conf: Mapping[str, str] | None = None) -> Any:
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     return spark
+
+
+def start_noop(frame: Any, checkpoint: Path, name: str = "", mode: str = "append", **trigger: Any) -> Any:
+    """A query that reads a frame and writes nothing; `trigger` is as in DataStreamWriter.trigger."""
+    writer = frame.writeStream.format("noop").outputMode(mode).option("checkpointLocation", str(checkpoint))
+    return (writer.queryName(name) if name else writer).trigger(**trigger).start()

@@ -8,6 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from load.bench.runs import start_job
+from load.bench.session import start_noop
+
 SLOTS = 8  # names, used again and again: as in a driver whose queries are restarted
 FAILS_AFTER_ROWS = 300  # after some seconds
 TRIGGER = "2 seconds"
@@ -48,20 +51,12 @@ class Churn:
 
     def begin(self) -> None:
         """Starts the steady query."""
-        from ledgerops.ledger.jobs import find_job
         from ledgerops.ledger.plan.plan import load_plan
-        from ledgerops.ledger.run.start import start
-        from ledgerops.ledger.sinks import ParquetSink
         from ledgerops.ledger.sources.tables import open_source
 
-        frame = open_source(self.spark, plan=load_plan("default"), origin=time.time(), work_dir=self.folder / "steady")
-        self._steady = start(
-            find_job("daily_counts"),
-            {"transactions": frame},
-            sink=ParquetSink(self.folder / "out"),
-            checkpoint=self.folder / "steady-checkpoint",
-            trigger_seconds=2.0,
-        )
+        folder = self.folder / "steady"
+        frame = open_source(self.spark, plan=load_plan("default"), origin=time.time(), work_dir=folder)
+        self._steady = start_job("daily_counts", {"transactions": frame}, folder, trigger=2.0)
 
     def step(self) -> Act:
         """One change, of a kind and a query that the seed decides."""
@@ -94,11 +89,4 @@ class Churn:
             rows = rows.where(F.when(F.col("value") < FAILS_AFTER_ROWS, F.lit(True)).otherwise(failing_row))
         if slot % 2:  # every second one keeps state
             rows = rows.withWatermark("timestamp", "4 seconds").groupBy(F.window("timestamp", "2 seconds")).count()
-        return (
-            rows.writeStream.format("noop")
-            .outputMode("append")
-            .queryName(f"soak_{slot}")
-            .option("checkpointLocation", str(checkpoint))
-            .trigger(processingTime=TRIGGER)
-            .start()
-        )
+        return start_noop(rows, checkpoint, f"soak_{slot}", processingTime=TRIGGER)

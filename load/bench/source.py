@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from load.bench.lines import Line, least
-from load.bench.session import session
+from load.bench.session import session, start_noop
 
 BATCHES = 4  # after a first one that warms the JVM and the Python workers
 
@@ -27,13 +27,7 @@ def rows_per_second(spark: Any, rows: int = 4_000_000) -> float:
     )
     counts = frame.withWatermark("event_time", "1 minute").groupBy(F.window("event_time", "1 minute")).count()
     with tempfile.TemporaryDirectory() as folder:
-        query = (
-            counts.writeStream.format("noop")
-            .outputMode("update")
-            .option("checkpointLocation", str(Path(folder) / "checkpoint"))
-            .trigger(availableNow=True)
-            .start()
-        )
+        query = start_noop(counts, Path(folder) / "checkpoint", mode="update", availableNow=True)
         query.awaitTermination()
         seconds = [p.durationMs["triggerExecution"] / 1000 for p in query.recentProgress if p.numInputRows]
     return len(seconds[1:]) * each / float(sum(seconds[1:]))
