@@ -17,6 +17,7 @@ from load.compatibility.results import (
     unmeasured,
 )
 from tests.paths import ROOT
+from tests.tables import cases
 
 FAMILIES = ["ledgerops_batches_total", "ledgerops_query_info", "ledgerops_state_rows"]
 WHOLE = Tried(*REFERENCE, FAMILIES, list(FAULTS))
@@ -69,13 +70,11 @@ def test_combinations_of_one_spark_that_lack_the_same_share_a_row():
     ]
 
 
-@pytest.mark.parametrize(
-    ("days", "said"),
-    [
-        pytest.param([], "1 of 30 combinations were tried.", id="no date"),
-        pytest.param(["22"], "2 of 30 combinations were tried (2026-11-22).", id="one day"),
-        pytest.param(["23", "22"], "3 of 30 combinations were tried (2026-11-22 to 2026-11-23).", id="two days"),
-    ],
+@cases(
+    "days, said",
+    ("no date", [], "1 of 30 combinations were tried."),
+    ("one day", ["22"], "2 of 30 combinations were tried (2026-11-22)."),
+    ("two days", ["23", "22"], "3 of 30 combinations were tried (2026-11-22 to 2026-11-23)."),
 )
 def test_the_page_says_how_many_were_tried_and_when(days, said):
     tried = [Tried("4.1.4", "classic", PYTHONS[number], at=f"2026-11-{day}") for number, day in enumerate(days)]
@@ -169,14 +168,12 @@ ERROR: No matching distribution found for numpy<2,>=1.15
 """
 
 
-@pytest.mark.parametrize(
-    ("stderr", "why"),
-    [
-        pytest.param(UV, f"No solution found; {NO_WHEELS}; pyspark[connect]==3.5.7 depends on numpy>=1.15,<2", id="uv"),
-        pytest.param(PIP, "No matching distribution found for numpy<2,>=1.15", id="pip"),
-        pytest.param("error: Failed to fetch the index\n  cause: timed out\n", "", id="no network"),
-        pytest.param("", "", id="nothing printed"),
-    ],
+@cases(
+    "stderr, why",
+    ("uv", UV, f"No solution found; {NO_WHEELS}; pyspark[connect]==3.5.7 depends on numpy>=1.15,<2"),
+    ("pip", PIP, "No matching distribution found for numpy<2,>=1.15"),
+    ("no network", "error: Failed to fetch the index\n  cause: timed out\n", ""),
+    ("nothing printed", "", ""),
 )
 def test_packages_that_do_not_fit_together_are_told_from_an_installer_that_failed(stderr, why):
     assert unsolvable(stderr) == why

@@ -18,6 +18,7 @@ from tests.load.generator.expected import expected_records
 from tests.paths import ROOT
 from tests.programs import until, without_settings
 from tests.refusals import refusal_of
+from tests.tables import cases
 
 PLAN = """
 seed: 5
@@ -151,12 +152,10 @@ print(*(name for name in ("well", "held up", "dead", "left") if gone(clients, na
 """
 
 
-@pytest.mark.parametrize(
-    ("code", "printed"),
-    [
-        pytest.param(INTERRUPTED, "the step is done\nlocust ends\n", id="an interrupt breaks off no step of a sender"),
-        pytest.param(MISSING, "dead, left\n", id="a worker that is held up for some seconds is not lost"),
-    ],
+@cases(
+    "code, printed",
+    ("an interrupt breaks off no step of a sender", INTERRUPTED, "the step is done\nlocust ends\n"),
+    ("a worker that is held up for some seconds is not lost", MISSING, "dead, left\n"),
 )
 def test_in_a_process_of_locust(code, printed):
     command = [sys.executable, "-W", "ignore", "-c", code]
@@ -164,18 +163,14 @@ def test_in_a_process_of_locust(code, printed):
     assert told.stdout == printed, told.stderr
 
 
-@pytest.mark.parametrize(
-    ("block", "line"),
-    [
-        pytest.param(
-            lambda place: (place / "manifest.json").mkdir(),
-            "cannot write manifest.json: it is a folder",
-            id="a manifest that finds no place",
-        ),
-        pytest.param(
-            lambda place: (place / "land").touch(), "cannot write to land/transactions: not a directory", id="no folder"
-        ),
-    ],
+@cases(
+    "block, line",
+    (
+        "a manifest that finds no place",
+        lambda place: (place / "manifest.json").mkdir(),
+        "cannot write manifest.json: it is a folder",
+    ),
+    ("no folder", lambda place: (place / "land").touch(), "cannot write to land/transactions: not a directory"),
 )
 def test_a_load_that_cannot_begin_is_told_in_one_line_and_sends_nothing(place, block, line):
     block(place)

@@ -10,6 +10,7 @@ from ledgerops.notify.incident import promql_text
 from ledgerops.notify.lookup import MAX_DRIVERS, Lookup
 from tests.hostile import dripping_server
 from tests.notify.build import DIAGNOSIS, KNOWN, instances
+from tests.tables import cases
 
 
 @pytest.fixture
@@ -58,12 +59,10 @@ def test_a_prometheus_that_drips_hides_no_driver(dripping, driver):
     assert ask(exporters=[driver.url], prometheus=dripping, seconds=5.0).diagnosis
 
 
-@pytest.mark.parametrize(
-    ("of", "trouble"),
-    [
-        pytest.param(lambda url: {"prometheus": url}, "Prometheus did not answer a moment ago", id="Prometheus"),
-        pytest.param(lambda url: {"exporters": [url]}, "{} did not answer a moment ago", id="a driver"),
-    ],
+@cases(
+    "of, trouble",
+    ("Prometheus", lambda url: {"prometheus": url}, "Prometheus did not answer a moment ago"),
+    ("a driver", lambda url: {"exporters": [url]}, "{} did not answer a moment ago"),
 )
 def test_what_is_silent_is_not_asked_again_at_once(dripping, of, trouble):
     lookup = Lookup(**of(dripping), seconds=0.5)
@@ -143,13 +142,11 @@ def test_a_job_cannot_change_the_question_to_prometheus(driver):
     assert '"x\\"}' in asked(driver)
 
 
-@pytest.mark.parametrize(
-    ("known", "authorization"),
-    [
-        pytest.param({}, "", id="only by Prometheus"),
-        pytest.param({"token_hosts": ["127.0.0.*"]}, "Bearer secret", id="as one that may have it"),
-        pytest.param({"exporters": ["http://127.0.0.2:1"]}, "Bearer secret", id="as an exporter"),
-    ],
+@cases(
+    "known, authorization",
+    ("only by Prometheus", {}, ""),
+    ("as one that may have it", {"token_hosts": ["127.0.0.*"]}, "Bearer secret"),
+    ("as an exporter", {"exporters": ["http://127.0.0.2:1"]}, "Bearer secret"),
 )
 def test_the_token_goes_to_hosts_that_are_named(driver, elsewhere, known, authorization, secrets):
     driver.pages["/api/v1/query"] = instances(urlsplit(elsewhere.url).netloc)

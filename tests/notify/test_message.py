@@ -6,6 +6,7 @@ from ledgerops.notify import message as message_module
 from ledgerops.notify.incident import parse_webhook
 from ledgerops.notify.message import MAX_LINE_CHARACTERS, MAX_LINES
 from tests.notify.build import CAUSE, DIAGNOSIS, HEALTHY, OVER, alert, resolved, webhook
+from tests.tables import cases
 
 NOW = 1772359200.0 + 180
 KEY_SKEW = "key-skew (confidence high): key 789087abc47c of customer_id has 80% of the rows"
@@ -132,12 +133,10 @@ def test_the_first_line_is_of_the_worst_alert_also_where_only_another_query_is_k
     assert "the query failed" not in message_module.compose(incident, {"b": failed}, NOW).title
 
 
-@pytest.mark.parametrize(
+@cases(
     "message",
-    [
-        pytest.param(about_drivers(lost(1)), id="one driver"),
-        pytest.param(compose(webhook(alert(), alert())), id="one query"),
-    ],
+    ("one driver", about_drivers(lost(1))),
+    ("one query", compose(webhook(alert(), alert()))),
 )
 def test_a_page_about_one_driver_or_one_query_counts_nothing(message):
     assert " more" not in message.body
@@ -189,13 +188,11 @@ def test_what_is_over_is_named_only_by_an_alert_that_it_explains(rule, named):
     assert ("cause until 09:59:20 UTC: key-skew" in found.body) is named
 
 
-@pytest.mark.parametrize(
-    ("diagnosis", "step"),
-    [
-        pytest.param(None, "do first: check that the broker is up", id="no diagnosis"),
-        pytest.param(HEALTHY, "do first: check that the broker is up", id="no cause"),
-        pytest.param(DIAGNOSIS, SALT, id="a cause"),
-    ],
+@cases(
+    "diagnosis, step",
+    ("no diagnosis", None, "do first: check that the broker is up"),
+    ("no cause", HEALTHY, "do first: check that the broker is up"),
+    ("a cause", DIAGNOSIS, SALT),
 )
 def test_without_a_cause_the_first_step_is_that_of_the_alert(diagnosis, step):
     given = alert()
@@ -268,17 +265,15 @@ def test_when_the_worst_is_over_the_message_says_so_and_what_the_queries_do_now(
     ]
 
 
-@pytest.mark.parametrize(
-    ("ended", "lines"),
-    [
-        pytest.param(
-            [("orders", "LedgerQueryDown"), ("orders", "LedgerOverrun", "warning")],
-            ["over since 10:02:00 UTC: A query falls behind its input (orders; that alert lasted 2 min)"],
-            id="another alert of the query that is as severe, and a milder one",
-        ),
-        pytest.param([("payments", "LedgerQueryStuck")], [], id="the same alert of another query"),
-        pytest.param([("payments", "LedgerTriggerOverrun", "warning")], [], id="a milder one of another query"),
-    ],
+@cases(
+    "ended, lines",
+    (
+        "another alert of the query that is as severe, and a milder one",
+        [("orders", "LedgerQueryDown"), ("orders", "LedgerOverrun", "warning")],
+        ["over since 10:02:00 UTC: A query falls behind its input (orders; that alert lasted 2 min)"],
+    ),
+    ("the same alert of another query", [("payments", "LedgerQueryStuck")], []),
+    ("a milder one of another query", [("payments", "LedgerTriggerOverrun", "warning")], []),
 )
 def test_beside_what_goes_on_is_said_what_is_over_and_not_that_it_is_better(ended, lines):
     message = about_shop([*(of_shop(*each, **OVER_AT_2) for each in ended), of_shop("orders", "LedgerQueryStuck")])
@@ -295,12 +290,10 @@ def test_the_end_of_several_says_of_each_what_became_of_it():
     assert message.body.splitlines()[:2] == ["now recovered: orders, payments", "now stopped: refunds"]
 
 
-@pytest.mark.parametrize(
-    ("ended", "lines"),
-    [
-        pytest.param(until("10:05:00"), [f"it was until 10:05:00 UTC: {KEY_SKEW}"], id="what was there"),
-        pytest.param(until("10:09:00", since="2026-03-01T10:08:00Z"), [], id="what began after it"),
-    ],
+@cases(
+    "ended, lines",
+    ("what was there", until("10:05:00"), [f"it was until 10:05:00 UTC: {KEY_SKEW}"]),
+    ("what began after it", until("10:09:00", since="2026-03-01T10:08:00Z"), []),
 )
 def test_the_end_names_what_it_was_where_the_first_message_knew_no_cause(ended, lines):
     message = compose(resolved(), {**HEALTHY, "ended_lately": [ended]})
@@ -355,15 +348,13 @@ def test_the_end_says_how_long_it_took_and_what_changed():
     ]
 
 
-@pytest.mark.parametrize(
-    ("diagnosis", "outcome", "said"),
-    [
-        pytest.param({**HEALTHY, "status": "stopped"}, None, "stopped", id="a query that was stopped"),
-        pytest.param({**HEALTHY, "status": "catching_up"}, None, "catching up", id="a query that catches up"),
-        pytest.param(DIAGNOSIS, None, "key-skew is still active", id="a cause that goes on"),
-        pytest.param(None, "lost, not seen again since 10:01:00 UTC", "lost, not seen again since", id="lost"),
-        pytest.param(None, "replaced: a:1 runs b", "replaced: a:1 runs b", id="replaced"),
-    ],
+@cases(
+    "diagnosis, outcome, said",
+    ("a query that was stopped", {**HEALTHY, "status": "stopped"}, None, "stopped"),
+    ("a query that catches up", {**HEALTHY, "status": "catching_up"}, None, "catching up"),
+    ("a cause that goes on", DIAGNOSIS, None, "key-skew is still active"),
+    ("lost", None, "lost, not seen again since 10:01:00 UTC", "lost, not seen again since"),
+    ("replaced", None, "replaced: a:1 runs b", "replaced: a:1 runs b"),
 )
 def test_the_end_of_an_alert_is_not_called_a_recovery_where_it_is_none(diagnosis, outcome, said):
     message = compose(resolved(), diagnosis, "no exporter is configured", outcome=outcome)

@@ -2,12 +2,11 @@
 
 import time
 
-import pytest
-
 from ledgerops.notify.incident import parse_webhook
 from ledgerops.notify.lookup import Lookup
 from ledgerops.notify.outcome import Run, outcome
 from tests.notify.build import alert, resolved, webhook
+from tests.tables import cases
 
 SEEN = 1772359200.0  # 10:00:00 UTC
 GONE = Run("daily_counts", "d:1", last=1.0, seen=SEEN)
@@ -17,22 +16,18 @@ OF_QUERY = parse_webhook(webhook(alert())).worst
 OF_DRIVER = parse_webhook(webhook(alert(labels=LOST))).worst
 
 
-@pytest.mark.parametrize(
-    ("about", "runs", "said"),
-    [
-        pytest.param(OF_QUERY, [GONE], "lost, not seen again since 10:00:00 UTC", id="lost"),
-        pytest.param(OF_QUERY, [STOPPED], "stopped", id="stopped"),
-        pytest.param(OF_QUERY, [GONE, Run("daily_counts", "d:2", 1.0, 1.0)], "runs on d:2", id="moved"),
-        pytest.param(OF_QUERY, [GONE, Run("other", "d:2", 1.0, 1.0)], "lost, not seen again since 10:00:00 UTC",
-                     id="another query runs"),
-        pytest.param(OF_QUERY, [], "", id="unknown"),
-        pytest.param(OF_DRIVER, [GONE], "lost, not seen again since 10:00:00 UTC", id="driver lost"),
-        pytest.param(OF_DRIVER, [STOPPED], "stopped", id="driver stopped"),
-        pytest.param(OF_DRIVER, [GONE, Run("new", "d:1", 1.0, 1.0)], "runs new", id="other queries"),
-        pytest.param(OF_DRIVER, [GONE, Run("daily_counts", "d:2", 1.0, 1.0)], "replaced: d:2 runs daily_counts",
-                     id="replaced"),
-    ],
-)  # fmt: skip
+@cases(
+    "about, runs, said",
+    ("lost", OF_QUERY, [GONE], "lost, not seen again since 10:00:00 UTC"),
+    ("stopped", OF_QUERY, [STOPPED], "stopped"),
+    ("moved", OF_QUERY, [GONE, Run("daily_counts", "d:2", 1.0, 1.0)], "runs on d:2"),
+    ("another query runs", OF_QUERY, [GONE, Run("other", "d:2", 1.0, 1.0)], "lost, not seen again since 10:00:00 UTC"),
+    ("unknown", OF_QUERY, [], ""),
+    ("driver lost", OF_DRIVER, [GONE], "lost, not seen again since 10:00:00 UTC"),
+    ("driver stopped", OF_DRIVER, [STOPPED], "stopped"),
+    ("other queries", OF_DRIVER, [GONE, Run("new", "d:1", 1.0, 1.0)], "runs new"),
+    ("replaced", OF_DRIVER, [GONE, Run("daily_counts", "d:2", 1.0, 1.0)], "replaced: d:2 runs daily_counts"),
+)
 def test_what_is_known_is_said(about, runs, said):
     assert outcome(about, runs) == said
 

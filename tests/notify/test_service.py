@@ -31,6 +31,7 @@ from tests.monitoring import Alertmanager
 from tests.notify.build import DIAGNOSIS, HEALTHY, KNOWN, OVER, alert, instances, resolved, webhook
 from tests.notify.receiver import Mailbox
 from tests.programs import until
+from tests.tables import cases
 
 
 @pytest.fixture
@@ -153,14 +154,10 @@ def test_an_end_takes_the_place_of_a_beginning_that_nobody_heard_of(notify, rece
     assert [message["resolved"] for message in receiver.got] == [True]
 
 
-@pytest.mark.parametrize(
-    ("cause", "why"),
-    [
-        pytest.param({"rule": "x"}, "the driver returned an invalid diagnosis", id="nonsense"),
-        pytest.param(
-            {**DIAGNOSIS["root_causes"][0], "confidence": 10**400}, "a number that is too large", id="a huge number"
-        ),
-    ],
+@cases(
+    "cause, why",
+    ("nonsense", {"rule": "x"}, "the driver returned an invalid diagnosis"),
+    ("a huge number", {**DIAGNOSIS["root_causes"][0], "confidence": 10**400}, "a number that is too large"),
 )
 def test_a_driver_that_answers_what_no_diagnosis_has_costs_the_diagnosis_only(notify, receiver, driver, cause, why):
     driver.pages["/diagnosis"] = {"queries": [{**DIAGNOSIS, "root_causes": [cause]}]}

@@ -2,11 +2,10 @@
 
 from typing import Any
 
-import pytest
-
 from ledgerops.notify.incident import parse_webhook
 from ledgerops.notify.updates import REMINDER_SECONDS, Told, next_told
 from tests.notify.build import OVER, alert, webhook
+from tests.tables import cases
 
 BEGAN = 1772359200.123456
 PAGE, OTHER, TICKET = ("LedgerSourceUnreachable", "critical"), ("LedgerQueryFailed", "critical"), ("Overrun", "warning")
@@ -38,19 +37,17 @@ def after(*states: Any, seconds: float = 60.0) -> Told:
     return told
 
 
-@pytest.mark.parametrize(
-    ("before", "now"),
-    [
-        pytest.param([], state(PAGE), id="it begins"),
-        pytest.param([], state(TICKET), id="a ticket begins"),
-        pytest.param([state(TICKET)], state(PAGE, TICKET), id="a page after a ticket"),
-        pytest.param([state(PAGE)], state(PAGE, OTHER), id="another page"),
-        pytest.param([state(PAGE, TICKET)], state(TICKET, over=(PAGE,)), id="a ticket is left"),
-        pytest.param([state(PAGE, OTHER)], state(PAGE, over=(OTHER,)), id="half of the pages are over"),
-        pytest.param([state(PAGE)], state(over=(PAGE,)), id="all is over"),
-        pytest.param([state(PAGE), state(over=(PAGE,))], state(PAGE), id="it begins again after its end"),
-        pytest.param([state(PAGE, TICKET), state(TICKET, over=(PAGE,))], state(PAGE, TICKET), id="worse again"),
-    ],
+@cases(
+    "before, now",
+    ("it begins", [], state(PAGE)),
+    ("a ticket begins", [], state(TICKET)),
+    ("a page after a ticket", [state(TICKET)], state(PAGE, TICKET)),
+    ("another page", [state(PAGE)], state(PAGE, OTHER)),
+    ("a ticket is left", [state(PAGE, TICKET)], state(TICKET, over=(PAGE,))),
+    ("half of the pages are over", [state(PAGE, OTHER)], state(PAGE, over=(OTHER,))),
+    ("all is over", [state(PAGE)], state(over=(PAGE,))),
+    ("it begins again after its end", [state(PAGE), state(over=(PAGE,))], state(PAGE)),
+    ("worse again", [state(PAGE, TICKET), state(TICKET, over=(PAGE,))], state(PAGE, TICKET)),
 )
 def test_what_somebody_on_call_wants_to_hear_is_told(before, now):
     told = after(*before) if before else None
@@ -58,17 +55,13 @@ def test_what_somebody_on_call_wants_to_hear_is_told(before, now):
     assert next_told(now, told, 600.0) is not None
 
 
-@pytest.mark.parametrize(
-    ("before", "now"),
-    [
-        pytest.param([state(PAGE)], state(PAGE), id="the same"),
-        pytest.param([state(PAGE)], state(PAGE, TICKET), id="a ticket joins a page"),
-        pytest.param([state(PAGE, TICKET)], state(PAGE, over=(TICKET,)), id="a ticket is over, the page is not"),
-        pytest.param(
-            [state(PAGE, OTHER, ("A", "critical"))], state(PAGE, ("A", "critical"), over=(OTHER,)), id="one of three"
-        ),
-        pytest.param([state(PAGE), state(over=(PAGE,))], state(over=(PAGE,)), id="the end, delivered twice"),
-    ],
+@cases(
+    "before, now",
+    ("the same", [state(PAGE)], state(PAGE)),
+    ("a ticket joins a page", [state(PAGE)], state(PAGE, TICKET)),
+    ("a ticket is over, the page is not", [state(PAGE, TICKET)], state(PAGE, over=(TICKET,))),
+    ("one of three", [state(PAGE, OTHER, ("A", "critical"))], state(PAGE, ("A", "critical"), over=(OTHER,))),
+    ("the end, delivered twice", [state(PAGE), state(over=(PAGE,))], state(over=(PAGE,))),
 )
 def test_anything_else_is_not(before, now):
     told = after(*before)

@@ -18,17 +18,16 @@ from load.bench.engine import (
     _line,
     _measured,
 )
+from tests.tables import cases
 
 SEEN = {OURS: [10.0, 12.0], PLAIN: [10.0, 10.0], AGAIN: [10.0, 12.0], FLINK: [20.0, 22.0]}
 
 
-@pytest.mark.parametrize(
-    ("ours", "again", "holds"),
-    [
-        pytest.param([10.0, 10.2], [10.0, 10.2], "yes", id="as cheap"),
-        pytest.param([11.0, 11.0], [11.0, 11.0], "**no**", id="dearer"),
-        pytest.param([11.0, 11.0], [11.0, 15.0], "within noise", id="dearer by less than the noise"),
-    ],
+@cases(
+    "ours, again, holds",
+    ("as cheap", [10.0, 10.2], [10.0, 10.2], "yes"),
+    ("dearer", [11.0, 11.0], [11.0, 11.0], "**no**"),
+    ("dearer by less than the noise", [11.0, 11.0], [11.0, 15.0], "within noise"),
 )
 def test_a_job_may_cost_two_percent_more_than_pyspark(ours, again, holds):
     line = _line("daily_counts", "Kafka", {**SEEN, OURS: ours, AGAIN: again})
@@ -40,28 +39,22 @@ def test_a_line_has_the_cpu_seconds_of_every_way():
     assert figure == "1.100 of PySpark's CPU: 11.00 our job, 10.00 PySpark, 21.00 Flink SQL"
 
 
-@pytest.mark.parametrize(
-    ("flink", "ahead"),
-    [
-        pytest.param([20.0, 20.0], "yes", id="twice as dear"),
-        pytest.param([10.3, 10.3], "within noise", id="dearer by less than equal runs differ"),
-        pytest.param([9.9, 9.9], "within noise", id="cheaper by less than equal runs differ"),
-        pytest.param([8.0, 8.0], "**no**", id="cheaper"),
-    ],
+@cases(
+    "flink, ahead",
+    ("twice as dear", [20.0, 20.0], "yes"),
+    ("dearer by less than equal runs differ", [10.3, 10.3], "within noise"),
+    ("cheaper by less than equal runs differ", [9.9, 9.9], "within noise"),
+    ("cheaper", [8.0, 8.0], "**no**"),
 )
 def test_a_job_is_ahead_of_flink_only_beyond_the_noise(flink, ahead):
     assert _against_flink({OURS: [10.0, 10.0], AGAIN: [10.5, 10.5], FLINK: flink}) == ahead
 
 
-@pytest.mark.parametrize(
-    ("against", "figure", "holds"),
-    [
-        pytest.param(["yes", "yes", "yes", "yes", "**no**"], "4 of 5", "yes", id="four"),
-        pytest.param(
-            ["yes", "yes", "yes", "within noise"], "3 of 4, 1 within noise", "within noise", id="a tie decides"
-        ),
-        pytest.param(["yes", "within noise"], "1 of 2, 1 within noise", "**no**", id="too few even with the tie"),
-    ],
+@cases(
+    "against, figure, holds",
+    ("four", ["yes", "yes", "yes", "yes", "**no**"], "4 of 5", "yes"),
+    ("a tie decides", ["yes", "yes", "yes", "within noise"], "3 of 4, 1 within noise", "within noise"),
+    ("too few even with the tie", ["yes", "within noise"], "1 of 2, 1 within noise", "**no**"),
 )
 def test_ties_with_flink_are_not_counted_as_ahead(against, figure, holds):
     line = _ahead(against)
@@ -81,14 +74,12 @@ def test_kinds_take_turns_and_the_first_run_of_each_is_not_counted():
     assert seen == {kind: [9.0, 9.0] for kind in kinds}
 
 
-@pytest.mark.parametrize(
-    ("ours", "again", "decided"),
-    [
-        pytest.param([10.2, 10.2], [10.25, 10.25], True, id="equal runs differ by half a per cent"),
-        pytest.param([10.0, 10.0], [10.3, 10.3], False, id="at the budget, and equal runs differ by three per cent"),
-        pytest.param([12.0, 12.0], [12.36, 12.36], True, id="far above it, and equal runs differ by three per cent"),
-        pytest.param([8.0, 8.0], [8.24, 8.24], True, id="far below it, and equal runs differ by three per cent"),
-    ],
+@cases(
+    "ours, again, decided",
+    ("equal runs differ by half a per cent", [10.2, 10.2], [10.25, 10.25], True),
+    ("at the budget, and equal runs differ by three per cent", [10.0, 10.0], [10.3, 10.3], False),
+    ("far above it, and equal runs differ by three per cent", [12.0, 12.0], [12.36, 12.36], True),
+    ("far below it, and equal runs differ by three per cent", [8.0, 8.0], [8.24, 8.24], True),
 )
 def test_rounds_go_on_until_the_noise_cannot_change_the_verdict(ours, again, decided):
     assert _is_decided({PLAIN: [10.0, 10.0], OURS: ours, AGAIN: again}) is decided

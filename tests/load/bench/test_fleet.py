@@ -2,13 +2,12 @@
 
 import re
 
-import pytest
-
 from ledgerops.mixin.site import Site
 from load.bench.fleet import SITE, fleet
 from load.bench.fleet_table import Watched, lines_of
 from load.bench.lines import NO, YES, table
 from tests.programs import needed
+from tests.tables import cases
 
 QUICK = Site(scrape_seconds=5.0, evaluation_seconds=1.0, time_scale=1 / 60)
 
@@ -69,14 +68,12 @@ def test_the_table_has_the_steady_figures_and_the_start_in_a_line_of_its_own():
     )
 
 
-@pytest.mark.parametrize(
-    ("steady", "holds"),
-    [
-        pytest.param(Watched(groups={"symptoms": [1.0, 7.5]}), YES, id="half of the interval"),
-        pytest.param(Watched(groups={"symptoms": [1.0, 7.6]}), NO, id="more than half of the interval"),
-        pytest.param(Watched(groups={"observer": [0.4]}, skipped={"symptoms"}), NO, id="a group without an evaluation"),
-        pytest.param(Watched(), NO, id="no evaluation at all"),
-    ],
+@cases(
+    "steady, holds",
+    ("half of the interval", Watched(groups={"symptoms": [1.0, 7.5]}), YES),
+    ("more than half of the interval", Watched(groups={"symptoms": [1.0, 7.6]}), NO),
+    ("a group without an evaluation", Watched(groups={"observer": [0.4]}, skipped={"symptoms"}), NO),
+    ("no evaluation at all", Watched(), NO),
 )
 def test_the_budget_holds_only_where_each_group_was_evaluated_in_time(steady, holds):
     assert made(steady=steady)[3].holds == holds

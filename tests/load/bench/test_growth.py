@@ -2,15 +2,14 @@ import pytest
 
 from ledgerops.config import Config
 from load.bench.growth import FedWorker, Spent, exponent
+from tests.tables import cases
 
 
-@pytest.mark.parametrize(
-    ("costs", "slope"),
-    [
-        pytest.param([3, 3, 3], 0, id="a cost that does not grow"),
-        pytest.param([2, 20, 200], 1, id="proportional"),
-        pytest.param([1, 100, 10_000], 2, id="with the square"),
-    ],
+@cases(
+    "costs, slope",
+    ("a cost that does not grow", [3, 3, 3], 0),
+    ("proportional", [2, 20, 200], 1),
+    ("with the square", [1, 100, 10_000], 2),
 )
 def test_the_exponent_tells_how_a_cost_grows(costs, slope):
     assert exponent([1, 10, 100], costs) == pytest.approx(slope)

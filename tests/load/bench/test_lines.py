@@ -1,6 +1,7 @@
 import pytest
 
 from load.bench.lines import NO, UNKNOWN, YES, Compared, Line, Measured, compare, least, limit, read, table
+from tests.tables import cases
 
 
 def test_runs_are_compared_within_their_round():
@@ -21,15 +22,13 @@ def test_rounds_that_lack_a_run_are_refused():
         compare([1.0, 1.0], [1.0, 1.0], [1.0])
 
 
-@pytest.mark.parametrize(
-    ("ratio", "noise", "spread", "told"),
-    [
-        pytest.param(1.02, 1.0, 0.0, YES, id="exactly the budget"),
-        pytest.param(0.9, 1.0, 0.5, YES, id="less than allowed, however noisy"),
-        pytest.param(1.03, 1.0, 0.02, UNKNOWN, id="missed by less than the rounds differ"),
-        pytest.param(1.03, 1.015, 0.0, UNKNOWN, id="missed by less than equal runs differ"),
-        pytest.param(1.03, 1.001, 0.005, NO, id="missed by more than the noise"),
-    ],
+@cases(
+    "ratio, noise, spread, told",
+    ("exactly the budget", 1.02, 1.0, 0.0, YES),
+    ("less than allowed, however noisy", 0.9, 1.0, 0.5, YES),
+    ("missed by less than the rounds differ", 1.03, 1.0, 0.02, UNKNOWN),
+    ("missed by less than equal runs differ", 1.03, 1.015, 0.0, UNKNOWN),
+    ("missed by more than the noise", 1.03, 1.001, 0.005, NO),
 )
 def test_a_budget_is_held_broken_or_not_told_from_noise(ratio, noise, spread, told):
     assert Compared(ratio, noise, spread).at_most(1.02) == told

@@ -8,6 +8,7 @@ from load.bench.overhead import compared
 from load.bench.producer import send_process
 from load.bench.runs import AGAIN, ATTACHED, BARE, Run, Runs, cpu_per_million, embedded, take_turns, turn
 from load.bench.usage import Cpu, Meter, heap, resident, spark_jvm
+from tests.tables import cases
 
 ROWS = 15_000
 
@@ -56,14 +57,12 @@ def test_what_the_observers_threads_cost_is_seen_where_runs_differ_by_more(own, 
     assert (line.figure, line.holds) == (f"{1 + own / 10:.4f} of a bare run's", holds)
 
 
-@pytest.mark.parametrize(
-    ("again", "attached", "holds"),
-    [
-        pytest.param(10.3, 10.2, UNKNOWN, id="near the budget, and equal runs differ by three per cent"),
-        pytest.param(10.3, 11.2, NO, id="far above the budget"),
-        pytest.param(10.3, 9.5, YES, id="far below the budget"),
-        pytest.param(10.02, 10.2, YES, id="near the budget, and equal runs differ by less than one per cent"),
-    ],
+@cases(
+    "again, attached, holds",
+    ("near the budget, and equal runs differ by three per cent", 10.3, 10.2, UNKNOWN),
+    ("far above the budget", 10.3, 11.2, NO),
+    ("far below the budget", 10.3, 9.5, YES),
+    ("near the budget, and equal runs differ by less than one per cent", 10.02, 10.2, YES),
 )
 def test_noise_leaves_the_budget_of_cpu_seconds_open_only_near_it(again, attached, holds):
     lines = lines_of(*(runs_of([seconds] * 3) for seconds in (10.0, again, attached)))
@@ -82,13 +81,11 @@ def test_the_jvm_is_sparks_and_its_use_is_told_apart(spark, kafka):
     assert used.total == pytest.approx(sum(used))
 
 
-@pytest.mark.parametrize(
-    ("enough_after", "rounds"),
-    [
-        pytest.param(1, 3, id="at least as many as were asked for"),
-        pytest.param(5, 5, id="until it is enough"),
-        pytest.param(99, 7, id="but no round begins when the time is over"),
-    ],
+@cases(
+    "enough_after, rounds",
+    ("at least as many as were asked for", 1, 3),
+    ("until it is enough", 5, 5),
+    ("but no round begins when the time is over", 99, 7),
 )
 def test_rounds_go_on_until_it_is_enough(enough_after, rounds):
     ran = []

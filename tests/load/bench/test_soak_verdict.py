@@ -3,6 +3,7 @@ import random
 import pytest
 
 from load.bench.soak_verdict import bounded, first_judged, grows, theil_sen
+from tests.tables import cases
 
 TIMES = [10.0 * number for number in range(60)]
 JITTER = [random.Random(seed).uniform(-1, 1) for seed in range(60)]
@@ -41,16 +42,14 @@ def test_a_leak_is_told_with_its_growth_over_the_judged_time():
     assert found.growth == pytest.approx(0.05 * 440, rel=0.1)
 
 
-@pytest.mark.parametrize(
+@cases(
     "values",
-    [
-        pytest.param([100.0] * 60, id="a constant"),
-        pytest.param([100 + 5 * each for each in JITTER], id="noise"),
-        pytest.param([100 + 0.005 * at for at in TIMES], id="a growth within its share"),
-        pytest.param([10.0 * min(at, 140) for at in TIMES], id="what fills up in the warm-up and stays"),
-        pytest.param([300 - 0.2 * at for at in TIMES], id="falling"),
-        pytest.param([0.0] * 60, id="nothing at all"),
-    ],
+    ("a constant", [100.0] * 60),
+    ("noise", [100 + 5 * each for each in JITTER]),
+    ("a growth within its share", [100 + 0.005 * at for at in TIMES]),
+    ("what fills up in the warm-up and stays", [10.0 * min(at, 140) for at in TIMES]),
+    ("falling", [300 - 0.2 * at for at in TIMES]),
+    ("nothing at all", [0.0] * 60),
 )
 def test_others_are_flat(values):
     assert grows("memory", "MiB", TIMES, values, 0.05).flat

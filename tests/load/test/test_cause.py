@@ -10,6 +10,7 @@ from ledgerops.load.test.cause import causes, examine, overload, peak
 from ledgerops.load.test.driver import TrialRequest
 from ledgerops.model.finding import Component, Finding
 from tests.load.test.simulated import ORIGIN, System
+from tests.tables import cases
 
 CARRIES = Interval(24_000.0, 23_000.0, 25_000.0)
 
@@ -47,12 +48,10 @@ def test_what_is_sustainable_is_no_overload(rate):
     assert causes(at(rate), [], CARRIES) == []
 
 
-@pytest.mark.parametrize(
-    ("told", "cause"),
-    [
-        pytest.param(29_500.0, "offered 29k rows/s, at which a batch takes", id="a fit that is too high"),
-        pytest.param(60_000.0, "", id="half of the capacity: it is something else that takes long"),
-    ],
+@cases(
+    "told, cause",
+    ("a fit that is too high", 29_500.0, "offered 29k rows/s, at which a batch takes"),
+    ("half of the capacity: it is something else that takes long", 60_000.0, ""),
 )
 def test_batches_that_outlast_their_interval_near_the_capacity_are_an_overload(told, cause):
     found = overload(at(28_800), Interval(told, told, told))
@@ -63,14 +62,12 @@ def test_batches_that_end_in_time_near_the_capacity_are_none():
     assert overload(at(22_000), Interval(22_500.0, 22_000.0, 23_000.0)) is None
 
 
-@pytest.mark.parametrize(
-    ("rate", "rules", "expected"),
-    [
-        pytest.param(28_800, ["slow-sink", "falling-behind"], ["slow-sink", "input-overload"], id="a fault first"),
-        pytest.param(28_800, ["python-bound", "trigger-overrun"], ["input-overload", "python-bound"], id="what bounds"),
-        pytest.param(28_800, ["input-overload"], ["input-overload"], id="the diagnosis' own overload only once"),
-        pytest.param(12_000, ["trigger-overrun"], ["trigger-overrun"], id="a symptom alone as it is"),
-    ],
+@cases(
+    "rate, rules, expected",
+    ("a fault first", 28_800, ["slow-sink", "falling-behind"], ["slow-sink", "input-overload"]),
+    ("what bounds", 28_800, ["python-bound", "trigger-overrun"], ["input-overload", "python-bound"]),
+    ("the diagnosis' own overload only once", 28_800, ["input-overload"], ["input-overload"]),
+    ("a symptom alone as it is", 12_000, ["trigger-overrun"], ["trigger-overrun"]),
 )
 def test_causes_come_in_their_order(rate, rules, expected):
     found = causes(at(rate), [period(rule) for rule in rules], CARRIES)

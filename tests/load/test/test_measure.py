@@ -11,6 +11,7 @@ from ledgerops.load.test.plan_batches import done
 from ledgerops.load.test.plans import Due
 from tests.build import T0, batch, operator, source
 from tests.load.test.simulated import ORIGIN, System
+from tests.tables import cases
 
 PLAN = parse_plan("phases: [{shape: constant, rate: 100}]")
 
@@ -131,26 +132,22 @@ def test_batches_wilder_than_any_line_say_nothing_of_the_growth():
     assert run.slope is None
 
 
-@pytest.mark.parametrize(
-    ("operators", "rows", "size"),
-    [
-        pytest.param((), 0.0, 0.0, id="a stateless query has none, and that is known"),
-        pytest.param((operator(rows=10, memory_bytes=500), operator(rows=5, memory_bytes=700)), 15.0, 1200.0, id="two"),
-    ],
+@cases(
+    "operators, rows, size",
+    ("a stateless query has none, and that is known", (), 0.0, 0.0),
+    ("two", (operator(rows=10, memory_bytes=500), operator(rows=5, memory_bytes=700)), 15.0, 1200.0),
 )
 def test_state_is_taken_over_all_operators(operators, rows, size):
     run = measured(steady(operators=operators))
     assert (run.state_rows, run.state_bytes, run.state_growth) == (rows, size, 0.0)
 
 
-@pytest.mark.parametrize(
-    ("state", "least", "most"),
-    [
-        pytest.param(lambda rows: rows, -0.01, 0.01, id="fills evenly, one row each"),
-        pytest.param(lambda rows: min(rows, 150_000), -1.0, 0.0, id="is full"),
-        pytest.param(lambda rows: rows % 200_000, -0.01, 0.01, id="a watermark empties it now and then"),
-        pytest.param(lambda rows: rows * rows // 400_000, 0.3, 2.0, id="ever faster"),
-    ],
+@cases(
+    "state, least, most",
+    ("fills evenly, one row each", lambda rows: rows, -0.01, 0.01),
+    ("is full", lambda rows: min(rows, 150_000), -1.0, 0.0),
+    ("a watermark empties it now and then", lambda rows: rows % 200_000, -0.01, 0.01),
+    ("ever faster", lambda rows: rows * rows // 400_000, 0.3, 2.0),
 )
 def test_state_growth_is_what_a_batch_adds_late_more_than_early(state, least, most):
     run = System(state_rows=state).measured(plans.at_rate(10_000, 2.0))
