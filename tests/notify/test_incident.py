@@ -1,8 +1,8 @@
 import pytest
 
-from ledgerops.errors import UserError
 from ledgerops.notify.incident import parse_webhook
 from tests.notify.build import alert, resolved, webhook
+from tests.refusals import refusal_of
 
 
 def test_the_worst_alert_that_fires_comes_first():
@@ -64,10 +64,7 @@ def test_the_same_alerts_have_the_same_identity_and_others_another():
     ],
 )
 def test_what_is_no_webhook_is_refused_in_one_line(payload, message):
-    with pytest.raises(UserError) as refused:
-        parse_webhook(payload)
-
-    assert str(refused.value) == message
+    assert refusal_of(parse_webhook, payload) == message
 
 
 @pytest.mark.parametrize(

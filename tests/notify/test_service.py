@@ -15,7 +15,6 @@ from prometheus_client.parser import text_string_to_metric_families
 from ledgerops.common.credentials import Secrets
 from ledgerops.common.deadline import OneAtATime
 from ledgerops.common.http_access import Rules
-from ledgerops.errors import UserError
 from ledgerops.mixin.site import Site
 from ledgerops.notify import service as service_module
 from ledgerops.notify import spool as spool_module
@@ -31,6 +30,7 @@ from tests.monitoring import Alertmanager
 from tests.notify.build import DIAGNOSIS, HEALTHY, KNOWN, OVER, alert, instances, resolved, webhook
 from tests.notify.receiver import Mailbox
 from tests.programs import until
+from tests.refusals import refusal_of
 from tests.tables import cases
 
 
@@ -331,10 +331,7 @@ NO_URL = "cannot send to sender 1: not a URL; give one such as mailto://USER@HOS
     ],
 )
 def test_a_sender_that_makes_no_sense_is_refused_without_its_secrets(url, message):
-    with pytest.raises(UserError) as refused:
-        open_senders([url])
-
-    assert str(refused.value) == message
+    assert refusal_of(open_senders, [url]) == message
 
 
 def figures(service):
