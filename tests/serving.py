@@ -4,22 +4,13 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler
-from typing import Any
 
-from load.bench.servers import Background, Quiet
+from ledgerops.servers.background import Background, Quiet
 
 __all__ = ["Background", "Quiet", "serving", "talking"]
 
 
-@contextmanager
-def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[Any]:
-    """A server that answers with `handler` until the end of the block."""
-    server = Background(handler)
-    try:
-        yield server
-    finally:
-        server.close()
+serving = Background  # until the end of a block
 
 
 @contextmanager

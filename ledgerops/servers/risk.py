@@ -11,15 +11,15 @@ most 0.3), plus 0.2 for a debit; rounded to four digits. `RiskService` serves it
 import json
 import math
 import random
-import threading
 import time
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
+
+from ledgerops.servers.background import Background, Quiet
 
 MAX_TRANSACTIONS = 1000  # in a call
 HANG_SECONDS = 60.0  # how long a call that hangs keeps its connection
@@ -58,22 +58,19 @@ class Behaviour:
     seed: int = 0
 
 
-class RiskService(ThreadingHTTPServer):
+class RiskService(Background):
     """Answers as a behaviour says on a free port of 127.0.0.1, at `url`, until the end of a `with`."""
 
-    request_queue_size = 128
     closed = False
 
     def __init__(self, behaviour: Behaviour = Behaviour()) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
         self.behaviour, self._random = behaviour, random.Random(behaviour.seed)
-        self.url = f"http://127.0.0.1:{self.server_port}"
-        threading.Thread(target=self.serve_forever, name="risk service", daemon=True).start()
+        super().__init__(Handler)
 
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """Ends it, also for connections that are open."""
         self.closed = True
-        self.shutdown()
-        self.server_close()
+        super().close()
 
     def next_outcome(self) -> str:
         """The outcome of the next call: "hang", "fail" or "answer". Safe for several threads."""
@@ -86,7 +83,7 @@ class RiskService(ThreadingHTTPServer):
         """A client that gave up is no event."""
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(Quiet):
     """The call of the service; see the module."""
 
     protocol_version = "HTTP/1.1"
@@ -115,9 +112,6 @@ class Handler(BaseHTTPRequestHandler):
         elif self._is_answered():
             self._answer(HTTPStatus.OK, {"scores": [_scored(one) for one in transactions]})
 
-    def log_message(self, format: str, *args: Any) -> None:
-        """Says nothing: thousands of calls would drown what matters."""
-
     def _is_answered(self) -> bool:
         """Waits, and draws whether this call gets its answer; one that does not has been dealt with."""
         outcome = self.server.next_outcome()
@@ -129,12 +123,7 @@ class Handler(BaseHTTPRequestHandler):
         return outcome == "answer"
 
     def _answer(self, status: HTTPStatus, document: Mapping[str, Any]) -> None:
-        body = json.dumps(document).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+        self.reply(status, json.dumps(document).encode(), {"Content-Type": "application/json"})
 
 
 def _scored(transaction: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,11 +17,12 @@ from ledgerops.errors import UserError
 from ledgerops.mixin.site import Site
 from ledgerops.runtime import exposition
 from ledgerops.runtime.snapshot import published
+from ledgerops.servers.background import Background, Quiet
 from load.bench.fleet_table import MIN_SCRAPES, Watched, lines_of
 from load.bench.growth import FedWorker
 from load.bench.lines import Line
 from load.bench.outage import peak_memory
-from load.bench.servers import ASK_SECONDS, Background, Prometheus, Quiet
+from load.bench.servers import ASK_SECONDS, Prometheus
 
 DRIVERS, QUERIES, PARTITIONS = 500, 20, 5
 BATCHES = 30  # behind each query when it is scraped first

@@ -20,9 +20,10 @@ from typing import Any
 
 from ledgerops.errors import UserError
 from ledgerops.mixin.site import Site
+from ledgerops.servers.background import Background, Quiet
 from ledgerops.servers.process import Process, answers, free_port
 from load.bench.lines import Line, least
-from load.bench.servers import START_SECONDS, Alertmanager, Background, Quiet
+from load.bench.servers import START_SECONDS, Alertmanager
 
 DRIVERS = 250  # that vanish
 MANY_QUERIES = 1_200  # that page one by one: more than the queue of notify holds

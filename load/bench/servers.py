@@ -1,11 +1,9 @@
-"""Servers on loopback, for measurements and tests: of HTTP in a thread, and a real Prometheus and Alertmanager."""
+"""A real Prometheus and a real Alertmanager on loopback, with the generated configuration."""
 
 import json
-import threading
 import urllib.parse
 import urllib.request
 from collections.abc import Mapping, Sequence
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -18,40 +16,6 @@ from ledgerops.servers.process import Process, answers, free_port
 
 START_SECONDS = 120.0
 ASK_SECONDS = 300.0  # for one answer: a Prometheus with many drivers is busy
-
-
-class Quiet(BaseHTTPRequestHandler):
-    """A handler that prints nothing."""
-
-    def log_message(self, *args: Any) -> None:
-        pass
-
-    def reply(self, status: int = 200, body: bytes = b"", headers: Mapping[str, str] | None = None) -> None:
-        """The whole answer."""
-        self.send_response(status)
-        for name, value in {"Content-Length": str(len(body)), **(headers or {})}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body)
-
-
-class Background(ThreadingHTTPServer):
-    """Answers with `handler`, which may keep what it likes at its `server`, from now on until it is closed."""
-
-    request_queue_size = 512
-
-    def __init__(self, handler: type[BaseHTTPRequestHandler], host: str = "127.0.0.1", port: int = 0) -> None:
-        super().__init__((host, port), handler)
-        self.address = f"{host}:{self.server_port}"
-        self.url = f"http://{self.address}"
-        self._thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        """Ends the server and its thread."""
-        self.shutdown()
-        self._thread.join()
-        self.server_close()
 
 
 class Prometheus:
