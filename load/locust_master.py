@@ -128,7 +128,7 @@ class LoadMaster:
     def _publish(self, coordinator: Coordinator) -> None:
         if self._metrics is not None:
             for sender, sent in coordinator.counts.items():
-                self._metrics.publish(sent, coordinator.number(sender))
+                self._metrics.publish(sent, coordinator.senders.index(sender))
 
     def _stop(self, **_: Any) -> None:
         """Lets all senders stop at one record and report, before locust ends its users."""

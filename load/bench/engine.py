@@ -202,16 +202,11 @@ class Ways:
         def simple(table: Any) -> Any:
             return plain(table, F)
 
-        if source == EMBEDDED:
-            return {
-                OURS: lambda: self._in_store(store, ours.transform, self._embedded(topic)),
-                PLAIN: lambda: self._in_store(store, simple, self._embedded(topic)),
-                AGAIN: lambda: self._in_store(store, ours.transform, self._embedded(topic)),
-            }
+        checked, decoded = (self._embedded, self._embedded) if source == EMBEDDED else (self._checked, self._decoded)
         kinds = {
-            OURS: lambda: self._in_store(store, ours.transform, self._checked(topic)),
-            PLAIN: lambda: self._in_store(store, simple, self._decoded(topic)),
-            AGAIN: lambda: self._in_store(store, ours.transform, self._checked(topic)),
+            OURS: lambda: self._in_store(store, ours.transform, checked(topic)),
+            PLAIN: lambda: self._in_store(store, simple, decoded(topic)),
+            AGAIN: lambda: self._in_store(store, ours.transform, checked(topic)),
         }
         flink = self.flink
         if flink is not None:

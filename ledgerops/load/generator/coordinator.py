@@ -33,7 +33,8 @@ class Coordinator:
         self.counts: dict[Hashable, SentCounts] = {}  # the latest of each sender
         self.failure: str | None = None  # why a sender could not begin
         self.begun = False
-        self._senders, self._send, self._say = list(senders), send, say
+        self.senders = tuple(senders)  # in the order of their shares
+        self._send, self._say = send, say
         self._ready: set[Hashable] = set()
         self._positions: dict[Hashable, int] = {}
         self._done: dict[Hashable, dict[str, str]] = {}  # histograms, encoded, by leg
@@ -42,18 +43,18 @@ class Coordinator:
 
     def start(self) -> None:
         """Sends each sender the request and its share. The load begins when all of them have reported ready."""
-        for number, sender in enumerate(self._senders):
-            self._send(sender, "request", {"request": asdict(self.request), "share": [number, len(self._senders)]})
+        for number, sender in enumerate(self.senders):
+            self._send(sender, "request", {"request": asdict(self.request), "share": [number, len(self.senders)]})
 
     def receive(self, sender: Hashable, kind: str, data: Any) -> None:
         """Handles what a sender reports: message, ready, counts, position, done or failed. Ignores unknown senders."""
-        if sender not in self._senders:
+        if sender not in self.senders:
             return
         if kind == "message":
             self._say(data)
         elif kind == "ready":
             self._ready.add(sender)
-            if len(self._ready) == len(self._senders) and not self._stopping:
+            if len(self._ready) == len(self.senders) and not self._stopping:
                 self._begin()
         elif kind == "counts":
             self.counts[sender] = SentCounts.read(data)
@@ -70,7 +71,7 @@ class Coordinator:
 
     def lost(self, sender: Hashable) -> None:
         """A sender is gone, and what it sent is not known."""
-        if sender in self._senders and sender not in self._done:
+        if sender in self.senders and sender not in self._done:
             self._lost.add(sender)
             if not self.begun and not self._stopping:
                 self.failure = self.failure or "a sender stopped before it could start"
@@ -89,23 +90,14 @@ class Coordinator:
         """Whether no sender will report anything more."""
         return not self._active or self.failure is not None or (self._stopping and not self.begun)
 
-    @property
-    def senders(self) -> tuple[Hashable, ...]:
-        """The senders, in the order of their shares."""
-        return tuple(self._senders)
-
-    def number(self, sender: Hashable) -> int:
-        """The number of the share that a sender has."""
-        return self._senders.index(sender)
-
     def result(self) -> SentCounts:
         """The counts of all senders, added up. Not exact if a sender is lost or they did not end together."""
-        parts = [self.counts[sender] for sender in self._senders if sender in self._done]
+        parts = [self.counts[sender] for sender in self.senders if sender in self._done]
         whole = add_up(parts)
-        missing = len(self._senders) - len(parts)
+        missing = len(self.senders) - len(parts)
         if missing and self.begun:
             whole.problem = (
-                f"{missing} of {len(self._senders)} senders stopped without a report, so it is not known what they sent"
+                f"{missing} of {len(self.senders)} senders stopped without a report, so it is not known what they sent"
             )
         elif len({part.records for part in parts}) > 1:
             whole.problem = whole.problem or "the senders did not stop at the same record"
@@ -121,12 +113,12 @@ class Coordinator:
 
     @property
     def _active(self) -> list[Hashable]:
-        return [sender for sender in self._senders if sender not in self._done and sender not in self._lost]
+        return [sender for sender in self.senders if sender not in self._done and sender not in self._lost]
 
     def _begin(self) -> None:
         self.begun = True
         self.request = self.request.begins(LEAD_SECONDS)
-        for sender in self._senders:
+        for sender in self.senders:
             self._send(sender, "begin", {"origin": self.request.origin})
 
     def _agree(self) -> None:
