@@ -17,7 +17,7 @@ from ledgerops.load.generator.metrics import LoadMetrics, serving
 from ledgerops.load.generator.report import conclude, failure, manifest_path, succeeded
 from ledgerops.load.generator.sender import CLOSE_SECONDS, MAX_STOP_SECONDS
 from load.locust_worker import MESSAGE
-from load.options import metrics_port, read
+from load.options import read
 
 MAX_CONNECT_SECONDS = 30.0  # for all workers to reach the target
 # Without a heartbeat for 3 s locust calls a worker missing, and ends the load when all are: too soon if it is held up.
@@ -64,9 +64,9 @@ class LoadMaster:
         senders = self._clients
         options = self.environment.parsed_options
         try:
-            request, self._budget = read(options)
+            request, self._budget, port = read(options)
             self._file = manifest_path(getattr(options, "manifest", ""), request.table)
-            self._serve(request.plan, metrics_port(options))
+            self._serve(request.plan, port)
         except UserError as error:
             self._fail(str(error))
             return

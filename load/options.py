@@ -36,17 +36,13 @@ def add_options(parser: Any, **_: Any) -> None:
         action.is_secret = action.is_required = action.is_multiple = False
 
 
-def read(options: Namespace) -> tuple[LoadRequest, float]:
-    """The request, and the lateness budget in seconds. Raises UserError for an invalid option."""
+def read(options: Namespace) -> tuple[LoadRequest, float, int | None]:
+    """The request, the lateness budget in seconds, and the port for metrics, None where it is not given. Raises
+    UserError for an invalid option."""
     given = {**vars(options), **{own.dest: _value(own, options) for own in own_options()}}
     if run_time := given.get("run_time"):
         given["duration"] = min(float(run_time), given["duration"] or float("inf"))
-    return read_request(Namespace(**given)), given["late_budget"] or LATE_BUDGET
-
-
-def metrics_port(options: Namespace) -> int | None:
-    """The port of --metrics-port, None where it is not given. Raises UserError for an invalid one."""
-    return next(_value(own, options) for own in own_options() if own.dest == "metrics_port")
+    return read_request(Namespace(**given)), given["late_budget"] or LATE_BUDGET, given["metrics_port"]
 
 
 def _value(own: argparse.Action, options: Namespace) -> Any:

@@ -13,7 +13,7 @@ from ledgerops.ledger.plan.manifest import read_manifest
 from ledgerops.ledger.plan.plan import load_plan
 from ledgerops.ledger.plan.poison import KEYLESS
 from ledgerops.servers.process import free_port
-from load.options import metrics_port, read
+from load.options import read
 from tests.load.generator.expected import expected_records
 from tests.paths import ROOT
 from tests.programs import until, without_settings
@@ -187,10 +187,10 @@ def options(**given):
 
 
 def test_texts_of_the_web_interface_are_read():
-    request, budget = read(options(records="", duration="2m", rate_scale="2", late_budget="80ms", run_time=60))
-    assert (request.records, budget) == (600 * 2 * 60, 0.08)  # whichever is shorter
-    assert metrics_port(options(metrics_port="9100")) == 9100
-    assert metrics_port(options(metrics_port="")) is None
+    given = {"records": "", "duration": "2m", "rate_scale": "2", "late_budget": "80ms", "run_time": 60}
+    request, budget, port = read(options(metrics_port="9100", **given))
+    assert (request.records, budget, port) == (600 * 2 * 60, 0.08, 9100)  # whichever is shorter
+    assert read(options(metrics_port="", **given))[2] is None
 
 
 @pytest.mark.parametrize(
