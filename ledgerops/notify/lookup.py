@@ -38,7 +38,6 @@ class LookupResult:
     """A query's part of the diagnosis document, or why there is none."""
 
     diagnosis: Mapping[str, Any] | None
-    exporter: str | None = None
     trouble: str | None = None
 
 
@@ -84,7 +83,7 @@ class Lookup:
             elif (error := asked[base].exception()) is not None:
                 troubles.append(f"{base}: {_reason(error)}")
             elif (found := asked[base].result()) is not None:
-                return LookupResult(found, base)
+                return LookupResult(found)
             else:
                 troubles.append(f"{base} does not know {query}" + (f" of {app}" if app else ""))
         return LookupResult(None, trouble="; ".join(troubles)[:MAX_TROUBLE_CHARACTERS] or "no exporter is configured")
