@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from ledgerops.mixin.alertmanager import alertmanager_file
-from ledgerops.mixin.dashboard_files import dashboard_files, datasource_file, provider_file
+from ledgerops.mixin.dashboard_files import PROVIDER, dashboard_files, datasource_file
 from ledgerops.mixin.problems import problem_pages
 from ledgerops.mixin.prometheus import prometheus_file
 from ledgerops.mixin.promtests import test_files
@@ -33,7 +33,7 @@ def outputs(site: Site | None = None, more: Mapping[str, Callable[[], str]] = NO
         "docs/metrics.md": metrics_page(),
         "alerts/alertmanager.yml": alertmanager_file(site),
         "alerts/prometheus.yml": prometheus_file(site),
-        "dashboards/provisioning/dashboards/ledgerops.yaml": provider_file(site),
+        "dashboards/provisioning/dashboards/ledgerops.yaml": PROVIDER,
         "dashboards/provisioning/datasources/prometheus.yaml": datasource_file(site),
         **{
             f"{folder}/{name}": text for folder, each in zip(FOLDERS, files, strict=True) for name, text in each.items()

@@ -5,7 +5,20 @@ from collections.abc import Mapping
 from ledgerops.mixin.dashboards.build import page_json
 from ledgerops.mixin.dashboards.pages import PAGES
 from ledgerops.mixin.site import Site, duration
-from ledgerops.mixin.yaml_text import document
+from ledgerops.mixin.yaml_text import HEAD
+
+# tells Grafana to load the dashboards from files, unchangeable in its pages
+PROVIDER = f"""{HEAD}apiVersion: 1
+providers:
+  - name: ledgerops
+    type: file
+    folder: ledgerops
+    disableDeletion: true
+    allowUiUpdates: false
+    updateIntervalSeconds: 30
+    options:
+      path: /var/lib/grafana/dashboards
+"""
 
 
 def dashboard_files(site: Site) -> Mapping[str, str]:
@@ -15,54 +28,26 @@ def dashboard_files(site: Site) -> Mapping[str, str]:
 
 def datasource_file(site: Site) -> str:
     """Grafana's data sources: Prometheus, and Alertmanager beside it. The interval must be that of the scrapes."""
-    return document(
-        {
-            "apiVersion": 1,
-            "datasources": [
-                {
-                    "name": "Prometheus",
-                    "uid": "prometheus",
-                    "type": "prometheus",
-                    "access": "proxy",
-                    "url": "http://prometheus:9090",
-                    "isDefault": True,
-                    "editable": False,
-                    "jsonData": {
-                        "httpMethod": "POST",
-                        "timeInterval": duration(site.scrape_seconds),
-                        "prometheusType": "Prometheus",
-                        "manageAlerts": True,
-                    },
-                },
-                {
-                    "name": "Alertmanager",
-                    "uid": "alertmanager",
-                    "type": "alertmanager",
-                    "access": "proxy",
-                    "url": "http://alertmanager:9093",
-                    "editable": False,
-                    "jsonData": {"implementation": "prometheus"},
-                },
-            ],
-        }
-    )
-
-
-def provider_file(site: Site) -> str:
-    """Tells Grafana to load the dashboards from files, unchangeable in its pages."""
-    return document(
-        {
-            "apiVersion": 1,
-            "providers": [
-                {
-                    "name": "ledgerops",
-                    "type": "file",
-                    "folder": "ledgerops",
-                    "disableDeletion": True,
-                    "allowUiUpdates": False,
-                    "updateIntervalSeconds": 30,
-                    "options": {"path": "/var/lib/grafana/dashboards"},
-                }
-            ],
-        }
-    )
+    return f"""{HEAD}apiVersion: 1
+datasources:
+  - name: Prometheus
+    uid: prometheus
+    type: prometheus
+    access: proxy
+    url: http://prometheus:9090
+    isDefault: true
+    editable: false
+    jsonData:
+      httpMethod: POST
+      timeInterval: {duration(site.scrape_seconds)}
+      prometheusType: Prometheus
+      manageAlerts: true
+  - name: Alertmanager
+    uid: alertmanager
+    type: alertmanager
+    access: proxy
+    url: http://alertmanager:9093
+    editable: false
+    jsonData:
+      implementation: prometheus
+"""

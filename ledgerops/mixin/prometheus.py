@@ -1,16 +1,14 @@
 """alerts/prometheus.yml: what Prometheus scrapes and evaluates. Its targets are files, so that it fits every place."""
 
-from typing import Any
-
 from ledgerops.mixin.access import notify_scrape_config, scrape_config
 from ledgerops.mixin.site import Site, duration
 from ledgerops.mixin.yaml_text import document
 
 
-def prometheus(site: Site) -> dict[str, Any]:
-    """The configuration. Files in `targets` beside it name the hosts: ledgerops.json, load.json, notify.json,
-    alertmanager.json."""
-    return {
+def prometheus_file(site: Site) -> str:
+    """The text of the configuration. Files in `targets` beside it name the hosts: ledgerops.json, load.json,
+    notify.json, alertmanager.json."""
+    config = {
         "global": {
             "scrape_interval": duration(site.scrape_seconds),
             "scrape_timeout": duration(min(site.scrape_seconds, 10.0)),
@@ -40,8 +38,4 @@ def prometheus(site: Site) -> dict[str, Any]:
             },
         ],
     }
-
-
-def prometheus_file(site: Site) -> str:
-    """The text of alerts/prometheus.yml for a site."""
-    return document(prometheus(site))
+    return document(config)
