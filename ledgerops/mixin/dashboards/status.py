@@ -4,37 +4,24 @@ from ledgerops.mixin.alerts import promql
 from ledgerops.mixin.dashboards.model import EACH, ONE, by, q
 from ledgerops.mixin.site import duration
 
-# the worse a status, the larger its number: tables sort by it
-STATUSES = (
-    ("healthy", "good"),
-    ("idle", "cold"),
-    ("stopped", "cold"),
-    ("starting", "cold"),
-    ("catching_up", "warn"),
-    ("at_risk", "warn"),
-    ("pressured", "warn"),
-    ("falling_behind", "bad"),
-    ("stuck", "bad"),
-    ("failed", "bad"),
-    ("lost", "bad"),
-)
+# status -> its colour, and what a verdict says where nothing was found; the worse, the later: tables sort by the number
+STATUSES = {
+    "healthy": ("good", "Healthy: nothing was found."),
+    "idle": ("cold", "Idle: there are no new rows to read."),
+    "stopped": ("cold", "Stopped on purpose."),
+    "starting": ("cold", "Starting: too few batches to judge."),
+    "catching_up": ("warn", "Catching up: the backlog is shrinking."),
+    "at_risk": ("warn", "Running, with a finding that needs attention."),
+    "pressured": ("warn", "Close to its limit."),
+    "falling_behind": ("bad", "Falling behind; no cause has been found yet."),
+    "stuck": ("bad", "Stuck; no cause has been found yet."),
+    "failed": ("bad", "Failed; see the driver log."),
+    "lost": ("bad", "Lost: it stopped reporting without having ended."),
+}
 # what a page knows and no driver says: healthy, but with a finding that needs attention
 DERIVED = ("at_risk",)
-NUMBERS = {name: number for number, (name, _) in enumerate(STATUSES)}
-NAMES = tuple((str(n), f"{colour}:{name.replace('_', ' ')}") for n, (name, colour) in enumerate(STATUSES))
-SENTENCES = {
-    "healthy": "Healthy: nothing was found.",
-    "idle": "Idle: there are no new rows to read.",
-    "stopped": "Stopped on purpose.",
-    "starting": "Starting: too few batches to judge.",
-    "catching_up": "Catching up: the backlog is shrinking.",
-    "at_risk": "Running, with a finding that needs attention.",
-    "pressured": "Close to its limit.",
-    "falling_behind": "Falling behind; no cause has been found yet.",
-    "stuck": "Stuck; no cause has been found yet.",
-    "failed": "Failed; see the driver log.",
-    "lost": "Lost: it stopped reporting without having ended.",
-}
+NUMBERS = {name: number for number, name in enumerate(STATUSES)}
+NAMES = tuple((str(n), f"{STATUSES[name][0]}:{name.replace('_', ' ')}") for name, n in NUMBERS.items())
 REMEMBERED = duration(promql.REMEMBERED_SECONDS)  # for so long a driver that stopped answering is shown
 # how far back every scrape is read; before that one sample every five minutes, which the rules record
 READ_WHOLE = "1h"

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from ledgerops.mixin.dashboards.status import NAMES, STATUSES
+from ledgerops.mixin.dashboards.status import NAMES, NUMBERS
 from ledgerops.mixin.dashboards.styles import COLOURS
 
 Board = dict[str, Any]
@@ -245,7 +245,7 @@ def colours_are_fixed(board: Board) -> Iterator[str]:
 
 def a_dead_driver_is_a_word(board: Board) -> Iterator[str]:
     """Series of a driver that died are gone: a status that only reads them shows a gap."""
-    lost = str([name for name, _ in STATUSES].index("lost"))
+    lost = str(NUMBERS["lost"])
     for panel in panels(board):
         asked = expressions(panel)
         remembers = f"* {lost}" in asked and "query:lost" in asked

@@ -8,7 +8,6 @@ from ledgerops.mixin.dashboards.status import (
     FOUND,
     FOUND_OR_NONE,
     NAMES,
-    SENTENCES,
     STATUSES,
     found,
     or_none,
@@ -28,7 +27,7 @@ STATUS_OFFSET = len(FOUND) + 1  # added to the number of a status in the verdict
 VERDICT = f"{by('max', 'summary, action', severity(present(FIRST_CAUSE)))} or on () max({by('max', ONE_QUERY, status())}) + {STATUS_OFFSET}"
 VERDICTS = (
     *FOUND,
-    *((str(number + STATUS_OFFSET), f"{colour}:{SENTENCES[name]}") for number, (name, colour) in enumerate(STATUSES)),
+    *((str(number + STATUS_OFFSET), f"{colour}:{text}") for number, (colour, text) in enumerate(STATUSES.values())),
 )
 
 CAUSES = by("max", "rule, summary, action, rank", severity(present(CAUSE)))
