@@ -2,16 +2,7 @@
 
 from ledgerops.diagnosis.facts.hang import MIN_STUCK_SECONDS
 from ledgerops.mixin.alerts.model import Alert, Case, of
-from ledgerops.mixin.alerts.promql import (
-    ACTIVE,
-    SEEN,
-    SILENCE,
-    TRIGGER,
-    ends,
-    of_ending,
-    of_rule,
-    worst,
-)
+from ledgerops.mixin.alerts.promql import ACTIVE, SEEN, SILENCE, TRIGGER, ends, of_ending, of_rule, worst
 from ledgerops.mixin.site import Site
 
 HANGS, MOVES = (f'ledgerops_finding{{rule="query-stuck", severity="{each}"}}' for each in ("critical", "warning"))

@@ -5,7 +5,7 @@ from typing import Any
 
 from ledgerops.mixin.dashboards.layout import MARK_STEP, WIDTH, Place, Variable, marks, places, variables
 from ledgerops.mixin.dashboards.model import Page
-from ledgerops.mixin.dashboards.panels import expression, format_of, is_instant, lettered, links, text, titled
+from ledgerops.mixin.dashboards.panels import KEEP, expression, format_of, lettered, text, titled
 from ledgerops.mixin.dashboards.sdk import common, dashboard, encoded, models, new_panel, prometheus
 from ledgerops.mixin.dashboards.styles import styled
 from ledgerops.mixin.dashboards.tables import table
@@ -108,12 +108,16 @@ def _panel(place: Place, site: Site, page: Page) -> Any:
     for ref, target in lettered(panel):
         asked = prometheus.Dataquery().expr(_of_page(expression(target, site), page)).legend_format(target.legend)
         asked = asked.ref_id(ref).datasource(DATASOURCE)
-        asked = asked.instant() if is_instant(panel) else asked.range()
+        asked = asked.instant() if panel.kind in ("stat", "table", "bargauge") else asked.range()
         if format_of(panel) != "time_series":
             asked = asked.format(format_of(panel))
         made = made.with_target(asked)
     made = styled(made, panel, site)
     if panel.kind == "table":
         made = table(made, panel, site)
-    opened = [dashboard.DashboardLink("open").title(title).url(url).placement(None) for title, url in links(panel)]
-    return made.data_links(opened) if opened else made
+    if panel.link is None:
+        return made
+    url = f"/d/{panel.link}?{KEEP}&var-app=${{__field.labels.app}}&var-query=${{__field.labels.query}}"
+    return made.data_links(
+        [dashboard.DashboardLink(f"Open {panel.link.removeprefix('ledgerops-')}").url(url).placement(None)]
+    )

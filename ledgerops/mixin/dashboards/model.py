@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from ledgerops.mixin.site import Site
@@ -14,8 +15,6 @@ GOOD, WARN, BAD, COLD, UNKNOWN = "#009E73", "#E69F00", "#D55E00", "#56B4E9", "#8
 BUDGET = "[budget]"  # in an expression: stands for the share of the time that the site's objective allows to be bad
 
 Limit = float | Callable[[Site], float]  # a number, or what the site says
-
-
 ELAPSED = "dtdurations"  # Grafana's unit of seconds in words
 
 
@@ -134,24 +133,14 @@ ONE = "job, app, query"  # one query, on whichever driver it runs
 EACH_DRIVER = "job, app, instance"
 
 
-def q(metric: str, *more: str) -> str:
-    """A selector of a query's metric."""
-    return f"{metric}{{{', '.join((SELECT, *more))}}}"
+def _selector(matchers: str, metric: str, *more: str) -> str:
+    return f"{metric}{{{', '.join((matchers, *more))}}}"
 
 
-def d(metric: str, *more: str) -> str:
-    """A selector of a driver's metric."""
-    return f"{metric}{{{', '.join((DRIVER, *more))}}}"
-
-
-def g(metric: str, *more: str) -> str:
-    """A selector of a load generator's metric."""
-    return f"{metric}{{{', '.join((PLAN, *more))}}}"
-
-
-def recorded(name: str) -> str:
-    """A selector of a recording rule."""
-    return f"{name}{{{RECORDED}}}"
+q = partial(_selector, SELECT)  # of a query's metric
+d = partial(_selector, DRIVER)  # of a driver's
+g = partial(_selector, PLAN)  # of a load generator's
+recorded = partial(_selector, RECORDED)  # of a recording rule
 
 
 def rate(selector: str) -> str:

@@ -1,4 +1,4 @@
-"""What a panel asks and shows: its title with the limit, its description, its expressions, its links."""
+"""What a panel asks and shows: its title with the limit, its description, its expressions, and links."""
 
 from string import ascii_uppercase as LETTERS
 
@@ -22,8 +22,7 @@ def titled(panel: Panel, site: Site) -> str:
     """The title, and after it where good ends: a limit that only the tooltip shows is not seen at night."""
     if panel.kind in ("table", "state-timeline", "heatmap") or panel.names:
         return panel.title
-    known = [found for found in (limit(panel.warn, site), limit(panel.bad, site)) if found is not None]
-    if not known:
+    if not (known := limits(panel, site)):
         return panel.title
     first = max(known) if panel.low else min(known)
     if first == thresholds.ANY:
@@ -65,11 +64,6 @@ def expression(target: Target, site: Site) -> str:
     return target.expr.replace(BUDGET, f"{site.budget:g}")
 
 
-def is_instant(panel: Panel) -> bool:
-    """Whether a panel shows the values of one moment and not a series over time."""
-    return panel.kind in ("stat", "table", "bargauge")
-
-
 def format_of(panel: Panel) -> str:
     """Grafana's format of the answer: `heatmap` only for a histogram's buckets, which it subtracts from each other."""
     if panel.kind == "heatmap":
@@ -82,12 +76,9 @@ def limit(value: Limit | None, site: Site) -> float | None:
     return value(site) if callable(value) else value
 
 
-def links(panel: Panel) -> list[tuple[str, str]]:
-    """Title and address of what a click on a series opens. The columns of a table have links of their own."""
-    if panel.link is None:
-        return []
-    address = f"/d/{panel.link}?{KEEP}&var-app=${{__field.labels.app}}&var-query=${{__field.labels.query}}"
-    return [(f"Open {panel.link.removeprefix('ledgerops-')}", address)]
+def limits(panel: Panel, site: Site) -> list[float]:
+    """The limits that a panel has, at a site."""
+    return [found for found in (limit(panel.warn, site), limit(panel.bad, site)) if found is not None]
 
 
 def address(link: Link, site: Site) -> str:

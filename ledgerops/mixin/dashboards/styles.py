@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ledgerops.mixin.dashboards.model import BAD, COLD, GOOD, UNKNOWN, WARN, Column, Panel
-from ledgerops.mixin.dashboards.panels import empty, limit
+from ledgerops.mixin.dashboards.panels import empty, limit, limits
 from ledgerops.mixin.dashboards.sdk import common, common_builders, dashboard, heatmap, heatmap_models, models
 from ledgerops.mixin.site import Site
 
@@ -104,19 +104,14 @@ def _lines(made: Any, panel: Panel, site: Site) -> Any:
         common_builders.VizTooltipOptions().mode(common.TooltipDisplayMode.MULTI).sort(common.SortOrder.DESCENDING)
     )
     if panel.most is None:
-        made = made.axis_soft_max(_soft(panel, site))
+        # the limit is in sight, and a line at 0 does not stand under "100 rows/s"
+        made = made.axis_soft_max(max([1.0, *limits(panel, site)]))
     if panel.stacked:
         made = made.stacking(common_builders.StackingConfig().mode(common.StackingMode.NORMAL))
     if limited(panel):
         style = common_builders.GraphThresholdsStyleConfig().mode(common.GraphThresholdsStyleMode.DASHED)
         made = made.thresholds_style(style)
     return made
-
-
-def _soft(panel: Panel, site: Site) -> float:
-    """The least upper end of the axis: the limit is in sight, and a line at 0 does not stand under "100 rows/s"."""
-    known = [found for found in (limit(panel.warn, site), limit(panel.bad, site)) if found is not None]
-    return max(1.0, *known) if known else 1.0
 
 
 def _legend(panel: Panel) -> Any:

@@ -62,39 +62,35 @@ def _titles(panel: Panel, before: bool) -> list[str]:
 
 
 def _label(label: Label, site: Site) -> dict[str, Any]:
-    found: dict[str, Any] = {"noValue": NOTHING}
-    if label.pixels is not None:
-        found["custom.width"] = label.pixels
-    if label.hidden:
-        found["custom.hidden"] = True
-    if label.wrap:
-        found["custom.cellOptions"] = {"type": "auto", "wrapText": True}
-    if label.links:
-        found["links"] = [{"title": link.title, "url": address(link, site)} for link in label.links]
-    return found
+    return {
+        "noValue": NOTHING,
+        "custom.width": label.pixels,
+        "custom.hidden": label.hidden or None,
+        "custom.cellOptions": {"type": "auto", "wrapText": True} if label.wrap else None,
+        "links": [{"title": link.title, "url": address(link, site)} for link in label.links] or None,
+    }
 
 
 def _column(column: Column, site: Site) -> dict[str, Any]:
-    found: dict[str, Any] = {"unit": column.unit, "noValue": NOTHING}
-    if column.unit == ELAPSED:
-        found["decimals"] = 1  # two units: Grafana counts those after the first
-    if column.pixels is not None:
-        found["custom.width"] = column.pixels
-    if column.cell == "hidden":
-        found["custom.hidden"] = True
-    if column.names:
-        found["mappings"] = [mapping(column.names)]
     cell = "color-text" if column.cell == "text" and (column.names or limited(column)) else CELLS[column.cell]
-    if column.cell == "background":
-        found["custom.align"] = "center"
-    found["custom.cellOptions"] = {"type": cell, **({"mode": "basic"} if cell in ("gauge", "color-background") else {})}
-    if column.cell == "gauge":
-        found |= {"min": 0, "max": 1}
-    if limited(column):
-        bounds = [{"value": value, "color": colour} for value, colour in steps(column, site)]
-        found["thresholds"] = {"mode": "absolute", "steps": bounds}
-    return found
+    mode = {"mode": "basic"} if cell in ("gauge", "color-background") else {}
+    least, most = (0, 1) if column.cell == "gauge" else (None, None)
+    bounds = [{"value": value, "color": colour} for value, colour in steps(column, site)]
+    return {
+        "unit": column.unit,
+        "noValue": NOTHING,
+        "decimals": 1 if column.unit == ELAPSED else None,  # two units: Grafana counts those after the first
+        "custom.width": column.pixels,
+        "custom.hidden": column.cell == "hidden" or None,
+        "mappings": [mapping(column.names)] if column.names else None,
+        "custom.align": "center" if column.cell == "background" else None,
+        "custom.cellOptions": {"type": cell, **mode},
+        "min": least,
+        "max": most,
+        "thresholds": {"mode": "absolute", "steps": bounds} if limited(column) else None,
+    }
 
 
 def _values(properties: dict[str, Any]) -> list[Any]:
-    return [models.DynamicConfigValue(id_val=name, value=value) for name, value in properties.items()]
+    """Those that are given."""
+    return [models.DynamicConfigValue(id_val=name, value=each) for name, each in properties.items() if each is not None]

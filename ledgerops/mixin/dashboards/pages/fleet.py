@@ -2,6 +2,7 @@
 
 from ledgerops.mixin import thresholds
 from ledgerops.mixin.alerts.promql import LAST_SEEN, SEEN
+from ledgerops.mixin.dashboards.layout import CRITICAL
 from ledgerops.mixin.dashboards.model import (
     ALERTING,
     EACH,
@@ -40,7 +41,6 @@ for label, text in (
     OF_LOST = f'label_replace({OF_LOST}, "{label}", "{text}", "", "")'
 MISSING = by("max", ONE, f"(({EXPECTED} == 1) unless on ({ONE}) {ACTIVE} == 1) or {LOST}")
 KNOWN = by("max", ONE, f"({EXPECTED} == 1) or {LOST}")
-PAGES_FIRING = f'ALERTS{{alertstate="firing", severity="critical", {ALERTING}}}'
 PAGES_SINCE = f'ALERTS_FOR_STATE{{severity="critical", {ALERTING}}}'
 
 
@@ -55,7 +55,7 @@ MISSING_LONGEST = or_named(
     KNOWN,
 )
 FIRING_LONGEST = (
-    f"topk(1, (time() - {PAGES_SINCE}) and ignoring (alertstate) {PAGES_FIRING}) or on () label_replace(0 * "
+    f"topk(1, (time() - {PAGES_SINCE}) and ignoring (alertstate) {CRITICAL}) or on () label_replace(0 * "
     'count(ALERTS{alertname="LedgerWatchdog", job=~"$job"}), "alertname", "No critical alert", "", "")'
 )
 # one that pushes by OTLP has no target, and answers while its data come
