@@ -29,7 +29,7 @@ def scrape_config(site: Site) -> dict[str, Any]:
 
 
 def monitor_config(site: Site) -> dict[str, Any]:
-    """The same for an endpoint of a ServiceMonitor, with the Secret's keys ca.crt, tls.crt, tls.key, token, user and
+    """The same for an endpoint of a PodMonitor, with the Secret's keys ca.crt, tls.crt, tls.key, token, user and
     password."""
 
     def key(name: str) -> dict[str, str]:

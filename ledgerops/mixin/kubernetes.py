@@ -19,16 +19,10 @@ OPERATOR = "monitoring.coreos.com/v1"
 
 
 def kubernetes_files(site: Site) -> Mapping[str, str]:
-    """File name -> text: rules, what finds drivers, who may reach them, notify, and a ConfigMap a dashboard.
-
-    A PodMonitor finds the drivers of `site.kubernetes_namespaces`; without these a Service and a ServiceMonitor find
-    those of their own namespace.
-    """
-    found = {"podmonitor.yaml": [_pod_monitor(site)]} if site.kubernetes_namespaces else {}
-    found = found or {"servicemonitor.yaml": [_service(site), _monitor(site)]}
+    """File name -> text: rules, what finds drivers, who may reach them, notify, and a ConfigMap a dashboard."""
     made = {
         "prometheusrule.yaml": [_rule(site)],
-        **found,
+        "podmonitor.yaml": [_pod_monitor(site)],
         "networkpolicy.yaml": [_driver_policy(site)],
         "notify.yaml": [
             _notify(site),
@@ -57,14 +51,6 @@ def _rule(site: Site) -> dict[str, Any]:
     return _object(OPERATOR, "PrometheusRule", "ledgerops", site, spec)
 
 
-def _service(site: Site) -> dict[str, Any]:
-    """Headless: each driver is scraped by itself."""
-    ports = [{"name": "ledgerops", "port": PORT, "targetPort": PORT}]
-    return _object(
-        "v1", "Service", "ledgerops-drivers", site, {"clusterIP": "None", "selector": DRIVER, "ports": ports}
-    )
-
-
 def _endpoint(site: Site, port: str, job: str, *relabelings: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "port": port,
@@ -75,29 +61,22 @@ def _endpoint(site: Site, port: str, job: str, *relabelings: Mapping[str, Any]) 
     }
 
 
-def _driver_endpoint(site: Site, port: str, *relabelings: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        **_endpoint(site, port, site.job, *relabelings),
+def _pod_monitor(site: Site) -> dict[str, Any]:
+    """Finds drivers in the namespaces that are given, else in its own. Spark declares the port of its UI in the
+    driver's pod, and ours is at the same address."""
+    address = {"sourceLabels": ["__meta_kubernetes_pod_ip"], "targetLabel": "__address__", "replacement": f"$1:{PORT}"}
+    endpoint = {
+        **_endpoint(site, "spark-ui", site.job, address),
         **monitor_config(site),
         "honorLabels": True,  # the label app is the driver's own, whatever label app its pod has
     }
-
-
-def _monitor(site: Site) -> dict[str, Any]:
-    endpoints = [_driver_endpoint(site, "ledgerops")]
-    spec = {"selector": {"matchLabels": PART}, "sampleLimit": 50_000, "endpoints": endpoints}
-    return _object(OPERATOR, "ServiceMonitor", "ledgerops", site, spec)
-
-
-def _pod_monitor(site: Site) -> dict[str, Any]:
-    """Spark declares the port of its UI in the driver's pod, and ours is at the same address."""
-    address = {"sourceLabels": ["__meta_kubernetes_pod_ip"], "targetLabel": "__address__", "replacement": f"$1:{PORT}"}
+    named = [each.strip() for each in site.kubernetes_namespaces.split(",") if each]
     spec = {
-        "namespaceSelector": {"matchNames": [each.strip() for each in site.kubernetes_namespaces.split(",")]},
+        **({"namespaceSelector": {"matchNames": named}} if named else {}),
         "selector": {"matchLabels": {**DRIVER, "spark-role": "driver"}},
         "podTargetLabels": ["spark-app-name", "spark-app-selector"],
         "sampleLimit": 50_000,
-        "podMetricsEndpoints": [_driver_endpoint(site, "spark-ui", address)],
+        "podMetricsEndpoints": [endpoint],
     }
     return _object(OPERATOR, "PodMonitor", "ledgerops", site, spec)
 

@@ -69,7 +69,7 @@ class Site:
         "", "Labels of every object, name=value,name=value: what the operator's selectors ask for."
     )
     kubernetes_namespaces: str = setting(
-        "", "Namespaces of the drivers, comma-separated; where given, a PodMonitor finds them there."
+        "", "Namespaces of the drivers, comma-separated; without them the PodMonitor's own."
     )
     kubernetes_monitoring: str = setting("monitoring", "Namespace of Prometheus, which NetworkPolicies let in.")
     kubernetes_workers: str = setting(

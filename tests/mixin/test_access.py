@@ -40,8 +40,7 @@ def jobs(site):
 
 
 def endpoint(site):
-    [_, monitor] = yaml.safe_load_all(kubernetes_files(site)["servicemonitor.yaml"])
-    return monitor["spec"]["endpoints"][0]
+    return yaml.safe_load(kubernetes_files(site)["podmonitor.yaml"])["spec"]["podMetricsEndpoints"][0]
 
 
 def test_plain_http_without_credentials_needs_nothing():

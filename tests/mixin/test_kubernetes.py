@@ -84,13 +84,17 @@ def test_a_field_that_the_spark_operator_asks_for_cannot_be_left_out(application
         as_the_operator_reads(application)
 
 
-def test_drivers_in_several_namespaces_are_found_by_a_pod_monitor_instead():
-    [spec] = [each["spec"] for each in objects(NAMESPACED, "podmonitor.yaml")]
+@pytest.mark.parametrize(
+    ("site", "where"), [(DEFAULTS, None), (NAMESPACED, {"matchNames": ["spark", "jobs"]})], ids=["here", "elsewhere"]
+)
+def test_drivers_are_found_by_their_labels_and_scraped_as_the_job_that_rules_select(site, where):
+    [spec] = [each["spec"] for each in objects(site, "podmonitor.yaml")]
+    [endpoint] = spec["podMetricsEndpoints"]
 
-    assert "servicemonitor.yaml" not in kubernetes_files(NAMESPACED), "each driver would be scraped twice"
-    assert spec["namespaceSelector"] == {"matchNames": ["spark", "jobs"]}
+    assert spec.get("namespaceSelector") == where
     assert spec["selector"]["matchLabels"] == {"ledgerops": "true", "spark-role": "driver"}
-    assert "app" not in spec["podTargetLabels"] and spec["podMetricsEndpoints"][0]["honorLabels"] is True
+    assert "app" not in spec["podTargetLabels"] and endpoint["honorLabels"] is True
+    assert [each["replacement"] for each in endpoint["relabelings"]] == ["$1:9464", "ledgerops"]
 
 
 def test_every_object_of_the_operator_has_the_labels_that_its_selectors_ask_for():
@@ -161,28 +165,12 @@ def test_the_pod_of_notify_is_let_in_where_pod_security_is_restricted():
     }
 
 
-def test_a_label_that_is_asked_for_does_not_take_the_place_of_one_that_a_selector_needs():
-    site = Site(kubernetes_labels="app.kubernetes.io/part-of=ledger")
-    service, monitor = objects(site, file="servicemonitor.yaml")
-    assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
-
-
 def test_the_rules_are_those_of_the_files():
     [rule] = objects(kind="PrometheusRule")
     files = [group for text in rule_files(Site()).values() for group in yaml.safe_load(text)["groups"]]
 
     assert rule["spec"]["groups"] == files
     assert {each["alert"] for group in files for each in group["rules"] if "alert" in each} == {a.name for a in ALERTS}
-
-
-def test_drivers_are_found_by_their_label_and_scraped_as_the_job_that_rules_select():
-    service, monitor = objects(file="servicemonitor.yaml")
-
-    assert (service["metadata"]["name"], monitor["metadata"]["name"]) == ("ledgerops-drivers", "ledgerops")
-    assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
-    [endpoint] = monitor["spec"]["endpoints"]
-    assert endpoint["port"] == service["spec"]["ports"][0]["name"]
-    assert endpoint["relabelings"] == [{"targetLabel": "job", "replacement": "ledgerops"}]
 
 
 @pytest.mark.parametrize("site", [Site(), NAMESPACED], ids=["defaults", "several namespaces"])
@@ -213,10 +201,11 @@ def test_alertmanager_sends_to_the_service_of_notify():
 
 
 def test_what_finds_drivers_does_not_find_notify():
-    _, drivers = objects(file="servicemonitor.yaml")
-    _, service, *_ = objects(file="notify.yaml")
+    [drivers] = objects(file="podmonitor.yaml")
+    deployment, *_ = objects(file="notify.yaml")
+    labels = deployment["spec"]["template"]["metadata"]["labels"]
 
-    assert not drivers["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
+    assert not drivers["spec"]["selector"]["matchLabels"].items() & labels.items()
 
 
 def test_every_dashboard_is_a_config_map_that_fits_and_is_found():
@@ -237,15 +226,16 @@ def test_the_command_writes_them_into_a_folder(tmp_path, capsys):
 
 def test_what_is_no_longer_made_is_removed_and_other_files_stay(tmp_path, capsys, monkeypatch):
     argv = ["render", "--format", "kubernetes", "--out", str(tmp_path)]
+    (tmp_path / "settings.toml").write_text('[render]\nkubernetes_workers = "a=b"\n')
+    monkeypatch.setenv("LEDGEROPS_CONFIG", str(tmp_path / "settings.toml"))
     assert main(argv) == 0
     (tmp_path / "logo.png").write_bytes(b"\x89PNG\xff\xfe")
-    (tmp_path / "settings.toml").write_text('[render]\nkubernetes_namespaces = "spark"\n')
-    monkeypatch.setenv("LEDGEROPS_CONFIG", str(tmp_path / "settings.toml"))
+    monkeypatch.delenv("LEDGEROPS_CONFIG")
     capsys.readouterr()
 
     assert main(argv) == 0
-    assert capsys.readouterr().out == "wrote podmonitor.yaml\nremoved servicemonitor.yaml\n"
-    assert (tmp_path / "logo.png").exists() and not (tmp_path / "servicemonitor.yaml").exists()
+    assert capsys.readouterr().out == "removed scaledobject.yaml\n"
+    assert (tmp_path / "logo.png").exists() and not (tmp_path / "scaledobject.yaml").exists()
 
 
 def test_a_checkout_is_no_place_for_them(capsys):
