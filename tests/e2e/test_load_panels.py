@@ -9,9 +9,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from ledgerops.metrics import GENERATOR_METRICS
-from ledgerops.mixin.dashboards.layout import LOAD_MARKS
 from ledgerops.servers.process import answers, free_port
-from tests.mixin.dashboards.replayed import evaluated, filled, parsed
+from tests.mixin.dashboards.replayed import evaluated, parsed
 from tests.mixin.dashboards.test_waiting import LOAD, WAITING, asked
 from tests.programs import needed, until
 
@@ -65,7 +64,6 @@ def test_prometheus_own_linter_finds_nothing_in_its_page(texts):
 def test_the_panels_of_the_load_test_show_them(texts, tmp_path):
     panels = [panel for _, panel in WAITING if panel.drill == LOAD]
     wanted = {each for panel in panels for each in asked(panel)}
-    wanted |= {filled(mark.expr) for mark in LOAD_MARKS if mark.name == "Load plans"}
     found = evaluated(tmp_path, [page for text in texts if (page := parsed(text))], wanted, every=EVERY)
 
     assert len(panels) == 5

@@ -28,7 +28,7 @@ SPARK_CONF: Mapping[str, str] = {
     "spark.metrics.conf.*.sink.prometheusServlet.class": "org.apache.spark.metrics.sink.PrometheusServlet",
     "spark.metrics.conf.*.sink.prometheusServlet.path": "/metrics/prometheus",
 }
-APP = "ledgerops drill"  # dashboards mark this name; it must not say which drill it is
+APP = "ledgerops drill"  # it must not say which drill it is
 
 
 def start_application(case: Case, injector: Injector) -> subprocess.Popen[bytes]:

@@ -3,7 +3,7 @@
 import warnings
 from typing import Any
 
-from ledgerops.mixin.dashboards.layout import MARK_STEP, WIDTH, Place, Variable, marks, places, variables
+from ledgerops.mixin.dashboards.layout import MARK_STEP, MARKS, WIDTH, Place, Variable, places, variables
 from ledgerops.mixin.dashboards.model import Page
 from ledgerops.mixin.dashboards.panels import KEEP, expression, format_of, lettered, text, titled
 from ledgerops.mixin.dashboards.sdk import common, dashboard, encoded, models, new_panel, prometheus
@@ -47,7 +47,7 @@ def _dashboard(page: Page, site: Site) -> Any:
     )
     for variable in variables(page):
         made = made.with_variable(_variable(variable))
-    for mark in marks(page):
+    for mark in MARKS:
         made = made.annotation(
             dashboard.AnnotationQuery()
             .name(mark.name)

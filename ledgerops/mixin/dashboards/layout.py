@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ledgerops.mixin.dashboards.model import ALERTING, BAD, COLD, ONE, WARN, Page, Panel, Row, by, d, g, q
+from ledgerops.mixin.dashboards.model import ALERTING, BAD, COLD, ONE, Page, Panel, Row, by, q
 
 WIDTH = 24
-DRILL_APP = "ledgerops drill"  # name of the application that a drill's driver is; the name of the drill is not in it
 PAUSE = "1d"  # a query that was away for longer begins anew: no restart is marked
 MARK_STEP = "1m"  # how often marks are evaluated; an event is marked once, in the step in which it begins
 
@@ -60,20 +59,6 @@ MARKS = (
         COLD,
     ),
 )
-LOAD_MARKS = (
-    Mark(
-        "Drills",
-        begins(by("max", "instance", d("ledgerops_query_info", f'app_name="{DRILL_APP}"'))),
-        "drill on {{instance}}",
-        COLD,
-    ),
-    Mark("Load plans", begins(by("max", "plan", g("ledgerops_load_planned_rate"))), "load plan {{plan}} began", WARN),
-)
-
-
-def marks(page: Page) -> tuple[Mark, ...]:
-    """Drills and load plans are only on the page of load tests."""
-    return (*MARKS, *LOAD_MARKS) if page.load else MARKS
 
 
 def variables(page: Page) -> Iterator[Variable]:

@@ -72,7 +72,7 @@ def marks_are_moments(board: Board) -> Iterator[str]:
 
 
 def marks_fit_the_page(board: Board) -> Iterator[str]:
-    """Only critical alerts of the page's queries; drills and load plans only where load is tested."""
+    """Only critical alerts, and of the page's queries."""
     for mark in board["annotations"]["list"]:
         expression, name = mark["expr"], mark["name"]
         if "ALERTS" in expression and 'severity="critical"' not in expression:
@@ -80,8 +80,6 @@ def marks_fit_the_page(board: Board) -> Iterator[str]:
         asks = any(each in expression for each in ('query=~"$query', "query=~`${query:regex}", 'query="$query"'))
         if ("ALERTS" in expression or "ledgerops_query_start" in expression) and not asks:
             yield f"{name}: not filtered by the page's query"
-        if board["uid"] != "ledgerops-load" and re.search(r"ledgerops_load|app_name", expression):
-            yield f"{name}: only on the page of load tests"
 
 
 def counts_are_whole(board: Board) -> Iterator[str]:

@@ -7,7 +7,6 @@ from importlib import metadata
 import pytest
 from grafana_foundation_sdk.cog import plugins
 
-from ledgerops.mixin.dashboards.layout import LOAD_MARKS
 from ledgerops.mixin.dashboards.model import BAD, GOOD, UNKNOWN, WARN
 from ledgerops.mixin.dashboards.pages import PAGES
 from ledgerops.mixin.dashboards.sdk import encoded, models
@@ -168,15 +167,14 @@ def test_links_keep_time_and_variables_and_lead_to_pages_that_exist(board):
             leads_to_a_page(link)
 
 
-def test_alerts_and_restarts_are_marked_and_drills_and_load_plans_where_load_is_tested(board):
+def test_alerts_and_restarts_are_marked(board):
     marks = {mark["name"]: mark for mark in board["annotations"]["list"]}
 
-    load = ["Drills", "Load plans"] if board["uid"] == "ledgerops-load" else []
-    assert list(marks) == ["Critical alerts", "Restarts", *load]
+    assert list(marks) == ["Critical alerts", "Restarts"]
     assert all(mark["enable"] and "placement" not in mark for mark in marks.values())
     for mark in marks.values():
         for label in re.findall(r"\{\{(\w+)\}\}", mark["titleFormat"]):
-            assert label in ("alertname", "query", "instance", "plan")
+            assert label in ("alertname", "query")
 
 
 def test_load_tests_are_not_in_the_menu_of_every_day(board):
@@ -209,9 +207,3 @@ def test_the_schemas_own_model_reads_a_dashboard_back_without_loss(board):
 def test_it_is_the_release_of_the_sdk_that_knows_all_versions_of_grafana():
     """An epoch in old version numbers makes an unpinned install take the build for Grafana 10.1."""
     assert metadata.version("grafana-foundation-sdk").removeprefix("v") == "0.0.21"
-
-
-def test_the_driver_of_a_drill_bears_the_name_that_is_marked():
-    from ledgerops.drills.harness.application import APP
-
-    assert any(f'app_name="{APP}"' in mark.expr for mark in LOAD_MARKS)

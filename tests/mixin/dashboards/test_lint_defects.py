@@ -188,15 +188,5 @@ def test_a_defect_of_an_annotation_is_found(rule, changes, complaints):
     assert lint.complaints(changed).get(rule.__name__) == [f"Critical alerts: {each}" for each in complaints]
 
 
-def test_drills_and_load_plans_on_a_page_of_every_day_are_found():
-    fleet = board("fleet")
-    fleet["annotations"]["list"] += BOARDS["ledgerops-load"]["annotations"]["list"][2:]
-
-    assert lint.complaints(fleet)["marks_fit_the_page"] == [
-        "Drills: only on the page of load tests",
-        "Load plans: only on the page of load tests",
-    ]
-
-
 def test_each_rule_has_found_something_above():
     assert {rule for rule, *_ in (*DEFECTS.values(), *MARKS.values())} == set(lint.RULES)
