@@ -12,31 +12,31 @@ from rich.style import Style
 from rich.text import Text
 
 from ledgerops.common.format import UNKNOWN, clean, count, counted, duration, ratio, size
-from ledgerops.common.terminal import ASCII_SPARKS, BLUE, GREEN, ORANGE, PURPLE, RED, SKY, SPARKS, YELLOW, sparkline
+from ledgerops.common.terminal import BLUE, GREEN, ORANGE, PURPLE, RED, SKY, YELLOW, sparkline
 from ledgerops.diagnosis.proof import cure
 from ledgerops.model.finding import WAITING
 
 Document = Mapping[str, Any]
 
-STATUSES = {  # status -> (sign, sign in ASCII, style)
-    "healthy": ("●", "+", GREEN),
-    "idle": ("○", "o", "dim"),
-    "starting": ("◌", ".", SKY),
-    "catching_up": ("◐", "~", SKY),
-    "pressured": ("▲", "!", ORANGE),
-    "falling_behind": ("▼", "!", f"bold {RED}"),
-    "stuck": ("■", "!", f"bold {RED}"),
-    "failed": ("✖", "x", f"bold {RED}"),
-    "stopped": ("□", "-", "dim"),
-    "lost": ("✖", "x", f"bold {RED}"),
+STATUSES = {  # status -> (sign, style)
+    "healthy": ("●", GREEN),
+    "idle": ("○", "dim"),
+    "starting": ("◌", SKY),
+    "catching_up": ("◐", SKY),
+    "pressured": ("▲", ORANGE),
+    "falling_behind": ("▼", f"bold {RED}"),
+    "stuck": ("■", f"bold {RED}"),
+    "failed": ("✖", f"bold {RED}"),
+    "stopped": ("□", "dim"),
+    "lost": ("✖", f"bold {RED}"),
 }
-PHASES = {  # in the order in which they run: phase -> (glyph, glyph in ASCII, colour)
-    "latest_offset": ("▚", "o", PURPLE),
-    "wal_commit": ("▒", "w", ORANGE),
-    "get_batch": ("▞", "g", YELLOW),
-    "query_planning": ("▓", "p", SKY),
-    "add_batch": ("█", "#", BLUE),
-    "commit_offsets": ("░", "c", GREEN),
+PHASES = {  # in the order in which they run: phase -> (glyph, colour)
+    "latest_offset": ("▚", PURPLE),
+    "wal_commit": ("▒", ORANGE),
+    "get_batch": ("▞", YELLOW),
+    "query_planning": ("▓", SKY),
+    "add_batch": ("█", BLUE),
+    "commit_offsets": ("░", GREEN),
 }
 LEGEND_LINES = 2
 REDRAW_SECONDS = 1.0
@@ -56,32 +56,31 @@ class LiveView:
         self.title = title
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        ascii_only = not options.encoding.lower().startswith("utf")
         width = options.max_width
         queries: Sequence[Document] = self.document["queries"]
         lines = [Text(f"{MARGIN}{clean(self.title)}", style="bold"), *_headings(width)]
         room = console.height - len(lines) - LEGEND_LINES
         height = 2 if width >= WIDE_COLUMNS else 3
         shown = _worst(queries, max(1, room // height))
-        cards = [line for query in queries for line in _roomy(query, width, ascii_only, console)]
+        cards = [line for query in queries for line in _roomy(query, width, console)]
         if len(cards) > room:
-            cards = [line for query in shown for line in card(query, width, ascii_only)]
+            cards = [line for query in shown for line in card(query, width)]
         lines += cards
         if not queries:
             lines.append(Text(f"{MARGIN}no query yet", style="dim"))
-        lines += _wrapped(_legend(len(queries) - len(shown), ascii_only), width, console)[:LEGEND_LINES]
+        lines += _wrapped(_legend(len(queries) - len(shown)), width, console)[:LEGEND_LINES]
         for line in lines:
             line.truncate(width, overflow="ellipsis")
             line.no_wrap = True
-            yield _to_ascii(line) if ascii_only else line
+            yield line
 
 
-def card(query: Document, width: int, ascii_only: bool = False) -> list[Text]:
+def card(query: Document, width: int) -> list[Text]:
     """A query's lines: its figures in one (wide) or two, then the verdict beside the throughput of the last minutes."""
-    sign, ascii_sign, style = STATUSES.get(query["status"], ("?", "?", ""))
+    sign, style = STATUSES.get(query["status"], ("?", ""))
     state, batch, interval = query["state"] or {}, query["batch"] or {}, query["trigger_interval"]
     name = Text(_cut(clean(query["query"]), NAME_COLUMNS).ljust(NAME_COLUMNS), style="bold")
-    status = Text(f"{ascii_sign if ascii_only else sign} {query['status'].replace('_', ' '):14}", style=style)
+    status = Text(f"{sign} {query['status'].replace('_', ' '):14}", style=style)
     flow = _columns(
         FLOW,
         count(_arriving(query)),
@@ -99,11 +98,11 @@ def card(query: Document, width: int, ascii_only: bool = False) -> list[Text]:
     took = Text(duration(batch.get("seconds")).rjust(7))
     if interval and batch and batch["seconds"] > interval:
         took.stylize(f"bold {ORANGE}")
-    bar = phase_bar(batch, interval, _bar_width(width), ascii_only)
+    bar = phase_bar(batch, interval, _bar_width(width))
     lead = Text.assemble(MARGIN, name, " ", status, flow)
     work = Text.assemble(took, " ", bar, details)
     spark_width = min(30, width // 6)
-    spark = sparkline(query["series"]["input"], spark_width, ASCII_SPARKS if ascii_only else SPARKS)
+    spark = sparkline(query["series"]["input"], spark_width)
     verdict = Text.assemble(MARGIN, "  ", _verdict(query))
     verdict.truncate(width - spark_width - 1, overflow="ellipsis", pad=True)
     last = Text.assemble(verdict, " ", Text(spark, style=SKY))
@@ -112,26 +111,26 @@ def card(query: Document, width: int, ascii_only: bool = False) -> list[Text]:
     )
 
 
-def _roomy(query: Document, width: int, ascii_only: bool, console: Console) -> list[Text]:
+def _roomy(query: Document, width: int, console: Console) -> list[Text]:
     """A query's lines with its whole verdict, the next step, and an empty line."""
-    lines = card(query, width, ascii_only)
+    lines = card(query, width)
     verdict = _verdict(query)
     if lines[-1].plain.find(verdict.plain) < 0:  # it was cut to make room for the throughput
         lines[-1:] = _wrapped(verdict, width, console)
     return [*lines, *_remedy(query, width, console), Text()]
 
 
-def phase_bar(batch: Document, interval: float | None, width: int, ascii_only: bool = False) -> Text:
+def phase_bar(batch: Document, interval: float | None, width: int) -> Text:
     """A batch's phases; the full width is the trigger interval, or the batch itself when it took longer."""
     bar = Text()
     if not batch:
         return Text(" " * width)
     full = max(batch["seconds"], interval or 0.0) or 1.0
     reached, drawn = 0.0, 0
-    for phase, (glyph, ascii_glyph, colour) in PHASES.items():
+    for phase, (glyph, colour) in PHASES.items():
         reached += batch["phases"].get(phase) or 0.0
         end = min(width, round(reached / full * width))
-        bar.append((ascii_glyph if ascii_only else glyph) * (end - drawn), style=colour)
+        bar.append(glyph * (end - drawn), style=colour)
         drawn = end
     bar.append("·" * (width - drawn), style="dim")
     return bar
@@ -243,12 +242,12 @@ def _wrapped(text: Text, width: int, console: Console) -> list[Text]:
     return [Text.assemble(margin, line) for line in text.wrap(console, width - len(margin))]
 
 
-def _legend(hidden: int, ascii_only: bool) -> Text:
+def _legend(hidden: int) -> Text:
     line = Text()
     if hidden > 0:
         line.append(f"{counted(hidden, 'more query', 'more queries')} not shown  ", style="bold")
-    for phase, (glyph, ascii_glyph, colour) in PHASES.items():
-        line.append(ascii_glyph if ascii_only else glyph, style=colour)
+    for phase, (glyph, colour) in PHASES.items():
+        line.append(glyph, style=colour)
         line.append(f"={phase}  ", style="dim")
     line.append("full bar = trigger interval", style="dim")
     return line
@@ -276,9 +275,3 @@ def _columns(columns: Sequence[tuple[str, int]], *cells: str) -> str:
 
 def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
-
-
-def _to_ascii(line: Text) -> Text:
-    for sign, ascii_sign in (("─", "-"), ("·", "."), ("…", "~"), ("×", "x"), (UNKNOWN, "-")):
-        line.plain = line.plain.replace(sign, ascii_sign)
-    return line
