@@ -1,10 +1,11 @@
 """Makes Grafana's classic JSON of a page (the form that file provisioning takes in Grafana 10 to 13)."""
 
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
-from ledgerops.mixin.dashboards.layout import MARK_STEP, MARKS, WIDTH, Place, Variable, places, variables
-from ledgerops.mixin.dashboards.model import Page
+from ledgerops.mixin.dashboards.layout import MARK_STEP, MARKS, WIDTH, Place, places
+from ledgerops.mixin.dashboards.model import Page, d
 from ledgerops.mixin.dashboards.panels import KEEP, expression, format_of, lettered, text, titled
 from ledgerops.mixin.dashboards.sdk import common, dashboard, encoded, models, new_panel, prometheus
 from ledgerops.mixin.dashboards.styles import styled
@@ -45,8 +46,8 @@ def _dashboard(page: Page, site: Site) -> Any:
         )
         .with_variable(dashboard.DatasourceVariable("datasource").label("Data source").type("prometheus"))
     )
-    for variable in variables(page):
-        made = made.with_variable(_variable(variable))
+    for variable in _variables(page):
+        made = made.with_variable(variable)
     for mark in MARKS:
         made = made.annotation(
             dashboard.AnnotationQuery()
@@ -63,19 +64,34 @@ def _dashboard(page: Page, site: Site) -> Any:
     return _placed(made, page, site)
 
 
-def _variable(variable: Variable) -> Any:
+def _variables(page: Page) -> Iterator[Any]:
+    """The choices at the top of a page, from left to right, without that of the data source."""
+    both = '__name__=~"ledgerops_build_info|ledgerops_load_valid"'  # what every process that the page shows has
+    born = f"{{{both}}}" if page.load else "ledgerops_build_info"
+    chosen = f'{{{both}, job=~"$job"}}' if page.load else 'ledgerops_build_info{job=~"$job"}'
+    yield _variable("job", f"{born}, job")
+    # an application of unknown name has series without `app`, and "All" must match them
+    yield _variable("app", 'ledgerops_query_expected{job=~"$job"}, app', "Application", everything=".*")
+    yield _variable("instance", f"{chosen}, instance")
+    yield _variable("query", f"{d('ledgerops_query_expected')}, query", many=not page.single)
+    if page.load:
+        yield _variable("plan", 'ledgerops_load_valid{job=~"$job", instance=~"$instance"}, plan')
+
+
+def _variable(name: str, values: str, label: str = "", many: bool = True, everything: str = ".+") -> Any:
+    """`values` are a selector and the label of its series; `everything` is the pattern of "All"."""
     made = (
-        dashboard.QueryVariable(variable.name)
-        .label(variable.label)
+        dashboard.QueryVariable(name)
+        .label(label or name.capitalize())
         .datasource(DATASOURCE)
-        .query(variable.query)
+        .query(f"label_values({values})")
         .refresh(models.VariableRefresh.ON_TIME_RANGE_CHANGED)
         .sort(models.VariableSort.ALPHABETICAL_ASC)
     )
-    if not variable.many:
+    if not many:
         return made.multi(False)
-    everything = models.VariableOption(text=["All"], value=["$__all"])
-    return made.multi(True).include_all(True).all_value(variable.everything).current(everything)
+    shown = models.VariableOption(text=["All"], value=["$__all"])
+    return made.multi(True).include_all(True).all_value(everything).current(shown)
 
 
 def _placed(made: Any, page: Page, site: Site) -> Any:

@@ -1,4 +1,4 @@
-"""What a page has besides its panels: variables, annotations, and the place of each panel."""
+"""What a page has besides its panels: annotations, and the place of each panel."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -8,20 +8,6 @@ from ledgerops.mixin.dashboards.model import ALERTING, BAD, COLD, ONE, Page, Pan
 WIDTH = 24
 PAUSE = "1d"  # a query that was away for longer begins anew: no restart is marked
 MARK_STEP = "1m"  # how often marks are evaluated; an event is marked once, in the step in which it begins
-
-
-class Variable(NamedTuple):
-    """A choice at the top of the page; `query` is Grafana's, `everything` the pattern of "All"."""
-
-    name: str
-    query: str
-    many: bool = True
-    everything: str = ".+"
-
-    @property
-    def label(self) -> str:
-        """What the page shows beside the choice."""
-        return "Application" if self.name == "app" else self.name.capitalize()
 
 
 class Mark(NamedTuple):
@@ -59,21 +45,6 @@ MARKS = (
         COLD,
     ),
 )
-
-
-def variables(page: Page) -> Iterator[Variable]:
-    """The choices at the top of a page, from left to right, without that of the data source."""
-    both = '__name__=~"ledgerops_build_info|ledgerops_load_valid"'  # what every process that the page shows has
-    born = f"{{{both}}}" if page.load else "ledgerops_build_info"
-    chosen = f'{{{both}, job=~"$job"}}' if page.load else 'ledgerops_build_info{job=~"$job"}'
-    yield Variable("job", f"label_values({born}, job)")
-    # an application of unknown name has series without `app`, and "All" must match them
-    yield Variable("app", 'label_values(ledgerops_query_expected{job=~"$job"}, app)', everything=".*")
-    yield Variable("instance", f"label_values({chosen}, instance)")
-    drivers = 'job=~"$job", app=~"$app", instance=~"$instance"'
-    yield Variable("query", f"label_values(ledgerops_query_expected{{{drivers}}}, query)", many=not page.single)
-    if page.load:
-        yield Variable("plan", 'label_values(ledgerops_load_valid{job=~"$job", instance=~"$instance"}, plan)')
 
 
 def places(page: Page) -> Iterator[tuple[Row, int, int, list[Place]]]:
