@@ -98,10 +98,6 @@ def test_the_first_step_has_no_other_name():
     assert [path for path, text in mixin.outputs().items() if other.search(text)] == []
 
 
-def test_what_is_made_does_not_depend_on_the_run():
-    assert mixin.outputs() == mixin.outputs()
-
-
 RUNBOOK = """Slow sink: it waits.
 
 Meaning: what it is.
