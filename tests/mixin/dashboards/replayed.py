@@ -7,7 +7,7 @@ judged in a second, and without a clock.
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -31,7 +31,12 @@ REAL = Site(scrape_seconds=SCRAPE, evaluation_seconds=SCRAPE)  # windows as peop
 BUDGET = 2000  # series of a query: all
 EVERYTHING = {"__rate_interval": "20s", "__range": "5m", "app": ".*"}
 EVERYTHING |= dict.fromkeys(("job", "instance", "query", "plan"), ".+")
-Page = Mapping[tuple[str, tuple[tuple[str, str], ...]], float]
+Page = dict[tuple[str, tuple[tuple[str, str], ...]], float]
+
+
+def of(name: str, value: float, **labels: str) -> Page:
+    """A sample of the query `q`."""
+    return {(name, tuple(sorted({"query": "q", **labels}.items()))): value}
 
 
 def pages_of(recording: Path) -> Iterator[Page]:

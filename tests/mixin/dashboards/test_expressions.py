@@ -6,18 +6,13 @@ import pytest
 
 from ledgerops.mixin.dashboards.layout import MARKS
 from ledgerops.mixin.dashboards.status import NUMBERS
-from tests.mixin.dashboards.replayed import evaluated, filled
+from tests.mixin.dashboards.replayed import evaluated, filled, of
 from tests.mixin.dashboards.test_waiting import PANELS, asked
 
 ACTIVE = "ledgerops_query_active"
 STARTED = "ledgerops_query_start_timestamp_seconds"
 [RESTARTS] = [mark for mark in MARKS if mark.name == "Restarts"]
 AWAY = 200  # scrapes: a quarter of an hour
-
-
-def of(name, value, **labels):
-    """A sample of the query `q`."""
-    return {(name, tuple(sorted({"query": "q", **labels}.items()))): value}
 
 
 RUNS_SINCE_10 = of(STARTED, 10.0) | of(ACTIVE, 1.0)

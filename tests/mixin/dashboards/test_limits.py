@@ -17,6 +17,7 @@ from ledgerops.mixin.dashboards.pages import PAGES
 from ledgerops.mixin.dashboards.panels import limit
 from ledgerops.mixin.dashboards.styles import LOWEST
 from ledgerops.mixin.site import Site
+from tests.mixin.dashboards import lint
 
 SITE = Site()
 OURS = Site(freshness_seconds=30.0, freshness_objective=0.95, retention_seconds=600.0)
@@ -25,9 +26,7 @@ OURS = Site(freshness_seconds=30.0, freshness_objective=0.95, retention_seconds=
 def panels(uid, site):
     """By title, without the limit that stands in it."""
     [page] = [page for page in PAGES if page.uid == uid]
-    board = json.loads(page_json(page, site))
-    everything = [*board["panels"], *(inner for panel in board["panels"] for inner in panel.get("panels", ()))]
-    return {panel["title"].partition(" · ")[0]: panel for panel in everything}
+    return {panel["title"].partition(" · ")[0]: panel for panel in lint.panels(json.loads(page_json(page, site)))}
 
 
 def steps(panel):
@@ -88,11 +87,7 @@ def test_limits_of_what_is_judged_elsewhere_are_those_that_it_is_judged_by():
 
 
 def test_a_column_has_its_own_unit_colours_and_words():
-    table = panels("ledgerops-fleet", OURS)["Queries, worst first"]
-    columns = {
-        override["matcher"]["options"]: {each["id"]: each.get("value") for each in override["properties"]}
-        for override in table["fieldConfig"]["overrides"]
-    }
+    columns = lint.columns(panels("ledgerops-fleet", OURS)["Queries, worst first"])
 
     assert columns["lag"]["unit"] == "s"
     assert columns["lag"]["thresholds"]["steps"][-1] == {"value": 30, "color": BAD}
@@ -134,6 +129,6 @@ def test_restarts_are_bad_from_those_on_that_the_crash_loop_asks_for():
 @pytest.mark.parametrize("page", ["ledgerops-query", "ledgerops-state"])
 def test_a_page_of_one_query_shows_it_whatever_signs_its_name_has(page):
     """Grafana takes the value of such a variable as it is: as a pattern `orders (v2)` would match nothing."""
-    asked = [target["expr"] for panel in panels(page, OURS).values() for target in panel.get("targets", ())]
+    asked = [target["expr"] for panel in panels(page, OURS).values() for target in panel["targets"]]
     assert any('query="$query"' in each for each in asked)
     assert not any('query=~"$query"' in each for each in asked)

@@ -7,7 +7,7 @@ import pytest
 from ledgerops.mixin.dashboards.status import DERIVED, FOUND, NAMES, NUMBERS, SEVERITIES, STATUSES, status
 from ledgerops.mixin.site import Site, duration
 from ledgerops.model import finding
-from tests.mixin.dashboards.replayed import SCRAPE, evaluated, filled
+from tests.mixin.dashboards.replayed import SCRAPE, evaluated, filled, of
 
 
 def test_each_status_that_there_is_has_a_number():
@@ -24,8 +24,9 @@ def test_severities_are_numbered_from_the_least_and_are_all_there():
 def test_a_query_has_the_number_of_its_status_and_no_other(tmp_path):
     names = [name for name in STATUSES if name not in DERIVED]
     pairs = [(name, each) for name in names for each in names]
-    page = {("ledgerops_query_status", (("query", q), ("status", each))): float(q == each) for q, each in pairs}
-    page[("ledgerops_query_active", (("query", "failed"),))] = 0.0  # as its driver says
+    page = of("ledgerops_query_active", 0.0, query="failed")  # as its driver says
+    for query, each in pairs:
+        page |= of("ledgerops_query_status", float(query == each), query=query, status=each)
     asked = {
         f"({filled(status(), query=name)}) {sign} {NUMBERS[name]}": (name, sign)
         for name in names
@@ -44,16 +45,15 @@ def at_the_end(folder, pages, every=SCRAPE, **more):
     return {asked[each] for each in evaluated(folder, pages, asked, every=every, **more)}
 
 
-def a_query(status, **more):
-    return {
-        ("ledgerops_query_active", (("query", "q"),)): 1.0,
-        ("ledgerops_query_status", (("query", "q"), ("status", status))): 1.0,
-        **more,
-    }
+def a_query(status, **labels):
+    return of("ledgerops_query_active", 1.0, **labels) | of("ledgerops_query_status", 1.0, status=status, **labels)
 
 
 def finding_of(severity):
-    return {("ledgerops_finding", (("query", "q"), ("rule", "slow-sink"), ("severity", severity))): 1.0}
+    return of("ledgerops_finding", 1.0, rule="slow-sink", severity=severity)
+
+
+ENDED = of("ledgerops_query_active", 0.0)
 
 
 @pytest.mark.parametrize(
@@ -64,27 +64,17 @@ def finding_of(severity):
         pytest.param([a_query("healthy") | finding_of("warning")] * 5, "at_risk", id="healthy with a warning"),
         pytest.param([a_query("stuck") | finding_of("critical")] * 5, "stuck", id="a status that is bad itself"),
         pytest.param([a_query("healthy")] * 3 + [{}] * 4, "lost", id="the driver stopped answering"),
-        pytest.param(
-            [a_query("healthy")] * 3 + [{("ledgerops_query_active", (("query", "q"),)): 0.0}] + [{}] * 4,
-            None,
-            id="the driver stopped answering after the query had ended",
-        ),
+        pytest.param([a_query("healthy")] * 3 + [ENDED] + [{}] * 4, None,
+                     id="the driver stopped answering after the query had ended"),
     ],
-)
+)  # fmt: skip
 def test_what_a_driver_does_not_say_is_a_status_too(tmp_path, pages, expected):
     assert at_the_end(tmp_path, pages) == ({expected} - {None})
 
 
 MINUTE = 60.0
 HOURS_AGO = [{}] * 180  # minutes: longer than every scrape is read
-ENDED = {("ledgerops_query_active", (("query", "q"),)): 0.0}
-
-
-def of_application(name, page):
-    return {(metric, (("app", name), *labels)): value for (metric, labels), value in page.items()}
-
-
-HERE, THERE = of_application("here", a_query("healthy")), of_application("there", a_query("healthy"))
+HERE, THERE = a_query("healthy", app="here"), a_query("healthy", app="there")
 
 
 @pytest.mark.parametrize(
