@@ -13,7 +13,6 @@ import shlex
 import socket
 import subprocess
 import sys
-import urllib.request
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -28,6 +27,7 @@ from ledgerops.servers.process import Process
 from tests.paths import ROOT
 from tests.postgres import binaries
 from tests.programs import until
+from tests.serving import fetched
 
 STACK = yaml.safe_load((ROOT / "docker-compose.yaml").read_text("utf-8"))
 SERVICES: Mapping[str, Mapping[str, Any]] = STACK["services"]
@@ -172,10 +172,8 @@ def rows(job: str) -> int:
 
 def scraped() -> bool:
     """Whether Prometheus has what the driver exports."""
-    with urllib.request.urlopen(
-        "http://prometheus:9090/api/v1/query?query=ledgerops_query_active", timeout=30
-    ) as answer:
-        return len(json.load(answer)["data"]["result"]) == len(JOBS)
+    found = json.loads(fetched("http://prometheus:9090/api/v1/query?query=ledgerops_query_active"))
+    return len(found["data"]["result"]) == len(JOBS)
 
 
 def main() -> None:

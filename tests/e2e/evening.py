@@ -16,7 +16,6 @@ import signal
 import sys
 import tempfile
 import time
-import urllib.request
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -36,6 +35,7 @@ from tests.monitoring import Alertmanager, Prometheus
 from tests.notify.receiver import Receiver
 from tests.paths import ROOT
 from tests.programs import busy_cores, finished, for_spark, needed, until
+from tests.serving import fetched
 
 SCALE = 6  # a window of a minute is ten seconds
 SITE = Site(scrape_seconds=2.0, evaluation_seconds=1.0, time_scale=1 / SCALE)
@@ -149,9 +149,10 @@ class Evening:
     def diagnosis(self, app: str) -> list[dict[str, Any]]:
         """The queries of the diagnosis document of an application; none while its driver does not answer."""
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.ports[app]}/diagnosis", timeout=20) as answer:
-                found: list[dict[str, Any]] = json.load(answer)["queries"]
-                return found
+            found: list[dict[str, Any]] = json.loads(fetched(f"http://127.0.0.1:{self.ports[app]}/diagnosis"))[
+                "queries"
+            ]
+            return found
         except OSError:
             return []
 
@@ -268,8 +269,7 @@ class Evening:
 
     def _suppressed(self, app: str) -> bool:
         url = f"http://{self.alertmanager.address}/api/v2/alerts?active=false&inhibited=false&filter=app%3D{app}"
-        with urllib.request.urlopen(url, timeout=20) as answer:
-            return any(each["status"]["state"] == "suppressed" for each in json.load(answer))
+        return any(each["status"]["state"] == "suppressed" for each in json.loads(fetched(url)))
 
     def _hung_sink_on_a_busy_host(self) -> None:
         with contextlib.ExitStack() as busy:

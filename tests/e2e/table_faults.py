@@ -9,7 +9,6 @@ import re
 import sys
 import threading
 import time
-import urllib.request
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ import ledgerops
 from ledgerops.drills.harness.delta_table import DeltaTable
 from tests.e2e.table_app import DELTA, session
 from tests.programs import python
+from tests.serving import fetched
 
 MAX_SECONDS = 240.0  # until a fault is named, on a busy machine
 HEALTHY_SECONDS = 50.0
@@ -76,8 +76,7 @@ class Lake:
         return self.said()
 
     def found(self) -> set[str]:
-        with urllib.request.urlopen(f"{self._url}/diagnosis", timeout=60) as answer:
-            queries = json.load(answer)["queries"]
+        queries = json.loads(fetched(f"{self._url}/diagnosis", 60))["queries"]
         return {each["rule"] for query in queries if query["query"] == self.name for each in query["findings"]}
 
     def said(self) -> str:

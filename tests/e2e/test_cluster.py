@@ -5,7 +5,6 @@ import re
 import subprocess
 import sys
 import time
-import urllib.request
 from collections.abc import Iterator
 from datetime import datetime
 
@@ -15,6 +14,7 @@ from ledgerops.servers.process import Process, free_port
 from tests.e2e.standalone import Cluster
 from tests.paths import ROOT
 from tests.programs import finished, until
+from tests.serving import fetched
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
@@ -45,8 +45,7 @@ def on_cluster(cluster: Cluster, kafka, topic_prefix: str) -> list[str]:
 
 
 def page(port: int, path: str) -> str:
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=30) as answer:
-        return answer.read().decode()
+    return fetched(f"http://127.0.0.1:{port}{path}")
 
 
 def batches(port: int) -> dict[str, float]:

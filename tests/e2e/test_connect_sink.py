@@ -3,7 +3,6 @@
 import contextlib
 import json
 import sys
-import urllib.request
 from pathlib import Path
 
 import pyspark
@@ -12,6 +11,7 @@ import pytest
 from ledgerops.servers.process import Process, answers, free_port
 from tests.paths import ROOT
 from tests.programs import busy_cores, for_spark, until
+from tests.serving import fetched
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
 SLOW = 300.0  # seconds for what takes ten on an idle machine
@@ -40,15 +40,13 @@ class Shop:
         return (causes.get(query) or [""])[0]
 
     def _causes(self) -> dict[str, list[str]]:
-        with urllib.request.urlopen(f"{self.url}/diagnosis", timeout=20) as answer:
-            queries = json.load(answer)["queries"]
+        queries = json.loads(fetched(f"{self.url}/diagnosis"))["queries"]
         self.batch = {each["query"]: sum(part["seconds"] for part in each["attribution"]) for each in queries}
         return {each["query"]: [cause["rule"] for cause in each["root_causes"]] for each in queries}
 
     def batches(self) -> dict[str, float]:
         """How many batches each query has ended."""
-        with urllib.request.urlopen(f"{self.url}/metrics", timeout=20) as answer:
-            lines = answer.read().decode().splitlines()
+        lines = fetched(f"{self.url}/metrics").splitlines()
         named = (line.rpartition(" ") for line in lines if line.startswith("ledgerops_batches_total{"))
         return {labels.partition('query="')[2].partition('"')[0]: float(value) for labels, _, value in named}
 

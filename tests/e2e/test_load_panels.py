@@ -3,7 +3,6 @@
 import subprocess
 import sys
 import time
-import urllib.request
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -13,6 +12,7 @@ from ledgerops.servers.process import answers, free_port
 from tests.mixin.dashboards.replayed import evaluated, parsed
 from tests.mixin.dashboards.test_waiting import LOAD, WAITING, asked
 from tests.programs import needed, until
+from tests.serving import fetched
 
 SECONDS = 6
 EVERY = 1.0  # seconds between scrapes
@@ -36,8 +36,7 @@ def texts(tmp_path_factory):
                 until(lambda: time.monotonic() >= due or run.poll() is not None, 5, "the next scrape")  # noqa: B023
                 due += EVERY
                 try:
-                    with urllib.request.urlopen(url, timeout=2) as answer:
-                        found.append(answer.read().decode())
+                    found.append(fetched(url, 2))
                 except OSError:
                     break  # it has ended
         finally:

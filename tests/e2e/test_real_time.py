@@ -1,7 +1,6 @@
 """A query in real-time mode, from Kafka to Kafka: Spark's mode since 4.1."""
 
 import time
-import urllib.request
 
 import pyspark
 import pytest
@@ -10,6 +9,7 @@ import ledgerops
 from ledgerops.common.kafka import reach
 from tests.agent.test_attach import value
 from tests.programs import until
+from tests.serving import fetched
 from tests.topics import make
 
 pytestmark = [
@@ -65,8 +65,7 @@ def test_a_real_time_query_is_seen_and_is_not_behind_between_its_reports(spark, 
         assert value(watch, "ledgerops_query_lag_seconds", query="realtime") == 0.0
         assert watch.diagnose()["queries"][0]["findings"] == []
         until(lambda: value(watch, "ledgerops_batches_total", query="realtime") >= 2, 120, "the second report")
-        text = urllib.request.urlopen(f"{watch.url}/metrics", timeout=60).read().decode()
-        assert 'trigger="real_time 20s"' in text
+        assert 'trigger="real_time 20s"' in fetched(f"{watch.url}/metrics", 60)
     finally:
         query.stop()
         watch.close()

@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-import urllib.request
 import uuid
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -21,6 +20,7 @@ from ledgerops.ledger.sources.kafka import TOPICS
 from ledgerops.servers.process import Guard
 from tests import topics
 from tests.programs import until, without_settings
+from tests.serving import fetched
 
 SLOW = 600  # seconds for what takes ten on an idle machine: a build machine may run other things
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(3 * SLOW)]
@@ -79,13 +79,8 @@ def refused(refusal):
     return partial(refusal, "run")
 
 
-def fetch(url):
-    with urllib.request.urlopen(url, timeout=SLOW) as answer:
-        return answer.read().decode()
-
-
 def queries(url):
-    return [query["query"] for query in json.loads(fetch(f"{url}/status"))["queries"]]
+    return [query["query"] for query in json.loads(fetched(f"{url}/status", SLOW))["queries"]]
 
 
 def committed(folder):
@@ -142,7 +137,7 @@ def test_a_run_that_is_terminated_ends_in_order_and_goes_on_where_it_ended(comma
     first = command(*STEADY)
     url = first.url()
     until(lambda: committed(checkpoint) >= 1, SLOW, "two batches")
-    until(lambda: "ledgerops_batches_total" in fetch(f"{url}/metrics"), SLOW, "a batch on /metrics")
+    until(lambda: "ledgerops_batches_total" in fetched(f"{url}/metrics", SLOW), SLOW, "a batch on /metrics")
     first.process.send_signal(signal.SIGTERM)
 
     assert first.ended() == 0, first.err

@@ -3,6 +3,7 @@
 import re
 import sys
 import uuid
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -30,12 +31,8 @@ duplicates: {share: 0.01, within: 5s}
 @pytest.fixture
 def ledgerops(tmp_path):
     """Runs ledgerops to its end, without the variables of this machine."""
-
-    def run(*argv):
-        command = [sys.executable, "-m", "ledgerops", *argv]
-        return finished(*command, cwd=tmp_path, env=without_settings(), timeout=SLOW)
-
-    return run
+    options = {"cwd": tmp_path, "env": without_settings(), "timeout": SLOW}
+    return partial(finished, sys.executable, "-m", "ledgerops", **options)
 
 
 def test_no_row_is_lost_or_repeated_on_its_way_through_three_tables(kafka, ledgerops, tmp_path):
