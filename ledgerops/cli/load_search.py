@@ -95,5 +95,5 @@ def search(args: argparse.Namespace, perform: Perform) -> int:
         sys.stdout.write(search_report.text(answer))
         print(f"\nreport {folder}/search.html")
         if found.low is not None:
-            print(f"next: ledgerops load test --job {options.job} --load 0.9")
+            print(f"next: ledgerops load test --job {options.job} --rate {0.9 * found.low.rate:.0f}")
     return 0 if found.low is not None else 1

@@ -1,8 +1,8 @@
 """Runs jobs under a load, and passes or fails them by their objectives.
 
-The load is a plan of the embedded source (by name or path), a rate in rows a second, or with --load a share of the rate
-that `ledgerops load search JOB` found. Rows arrive on schedule, whether or not the jobs are ready, and their latency
-counts from the scheduled time. A warm-up is not measured. An objective that could not be measured counts as failed.
+The load is a plan of the embedded source (by name or path), or a rate in rows a second, such as nine tenths of what
+`ledgerops load search JOB` found. Rows arrive on schedule, whether or not the jobs are ready, and their latency counts
+from the scheduled time. A warm-up is not measured. An objective that could not be measured counts as failed.
 
 An objective is a measure, a comparison and a value. Measures: lag, lag slope, batch, p95 batch, max batch, state, state
 rows, state growth, processed, and p50, p90, p95, p99, p99.9 or max of latency, waiting or working (the two parts of a
@@ -20,7 +20,6 @@ Exit code: 0 every objective was met, 1 at least one was not, 2 it could not run
 Examples:
     ledgerops load test --job daily_counts --rate 20000 --slo 'p99 latency < 5s' --slo 'lag < 10s'
     ledgerops load test burst --job daily_counts --job large_credits --duration 2m
-    ledgerops load test --job daily_counts --load 0.9
     ledgerops load test --manifest runs/manifest.json --recording runs/kafka/recording --slo 'lag < 10s'
 """
 
@@ -36,7 +35,6 @@ from typing import TYPE_CHECKING
 from ledgerops.cli import loadtest_args
 from ledgerops.cli.arg_types import factor, seconds
 from ledgerops.errors import UserError
-from ledgerops.input_files import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,7 +46,7 @@ if TYPE_CHECKING:
 
 DURATION_SECONDS = 60.0
 WARM_UP_SECONDS = 20.0  # of a plan: compiling, and the backlog of the first batches
-LOCAL_OPTIONS = ("rate", "load", "rate_scale", "duration", "trigger", "cores")  # of a run that the command makes itself
+LOCAL_OPTIONS = ("rate", "rate_scale", "duration", "trigger", "cores")  # of a run that the command makes itself
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,8 +54,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("plan", nargs="?", metavar="PLAN", help="load plan, by name or path (see ledgerops plans)")
     add("--job", action="append", metavar="JOB", help="job or group; repeatable (default: those of ledgerops run)")
     add("--rate", type=factor, metavar="ROWS", help="a fixed rate in rows a second, instead of a plan")
-    add("--load", type=factor, metavar="SHARE",
-        help="a share of the rate that load search found for the job, instead of a plan")  # fmt: skip
     add("--manifest", type=Path, metavar="FILE",
         help="run no job; judge jobs that read what ledgerops load sent to Kafka")  # fmt: skip
     add("--recording", type=Path, metavar="PLACE", help="recording of those jobs, for --manifest")
@@ -91,7 +87,7 @@ def test(args: argparse.Namespace, perform: Perform) -> int:
         raise UserError("--recording needs --manifest")
     names = tuple(job.name for job in choose_jobs(args.job or (), ROWS))
     duration, trigger = args.duration or DURATION_SECONDS, args.trigger or loadtest_args.TRIGGER_SECONDS
-    plan, title, warm_up = _load(args, names, trigger)
+    plan, title, warm_up = _load(args, trigger)
     loadtest_args.check_length("--duration", duration, trigger)
     wanted = TrialRequest(names, plan, warm_up, duration, trigger, args.cores or loadtest_args.CORES)
     folder = _folder(args, names)
@@ -145,41 +141,22 @@ def _sent_load(args: argparse.Namespace) -> Trial:
     return trial
 
 
-def _load(args: argparse.Namespace, names: tuple[str, ...], trigger: float) -> tuple[LoadPlan, str, float]:
+def _load(args: argparse.Namespace, trigger: float) -> tuple[LoadPlan, str, float]:
     """The plan, what it is called, and its warm-up in seconds. Raises UserError."""
     from ledgerops.ledger.plan.plan import load_plan
     from ledgerops.load.test import plans
 
-    given = [name for name in ("plan", "rate", "load") if getattr(args, name) is not None]
-    if len(given) != 1:
-        raise UserError("give exactly one load: a PLAN, --rate ROWS, or --load SHARE")
-    if args.rate_scale is not None and given != ["plan"]:
+    if (args.plan is None) == (args.rate is None):
+        raise UserError("give exactly one load: a PLAN, or --rate ROWS")
+    if args.rate_scale is not None and args.plan is None:
         raise UserError("--rate-scale needs a PLAN")
     if args.plan is not None:
         plan = load_plan(args.plan, args.rate_scale)
         scale = f" x {args.rate_scale:g}" if args.rate_scale else ""
         return plan, f"plan {plan.name}{scale}", args.warm_up or WARM_UP_SECONDS
-    rate = args.rate if args.rate is not None else args.load * _searched_rate(args.out, names)
     least = plans.warm_up_seconds(trigger)
     if args.warm_up is not None and args.warm_up < least:
         raise UserError(
             f"--warm-up {args.warm_up:g}s: too short; a fixed rate needs {least:g}s at this trigger interval"
         )
-    share = f" ({args.load:g} of the sustained rate)" if args.load is not None else ""
-    return plans.at_rate(rate, trigger), f"{rate:,.0f} rows/s{share}", args.warm_up or least
-
-
-def _searched_rate(out: Path, names: tuple[str, ...]) -> float:
-    """The rate in rows a second that load search found for the job. Raises UserError."""
-    if len(names) != 1:
-        raise UserError("--load needs exactly one --job")
-    file = out / f"search-{names[0]}" / "search.json"
-    try:
-        found = json.loads(read_text(file))["sustainable_rows_per_second"]
-    except OSError:
-        raise UserError(f"no {file}: run ledgerops load search {names[0]} first, or give --rate") from None
-    except (ValueError, TypeError, KeyError, RecursionError):
-        raise UserError(f"cannot read {file}: not a result of load search; run it again, or give --rate") from None
-    if not isinstance(found, int | float):
-        raise UserError(f"{file} has no sustained rate for {names[0]}; give --rate")
-    return float(found)
+    return plans.at_rate(args.rate, trigger), f"{args.rate:,.0f} rows/s", args.warm_up or least

@@ -34,7 +34,8 @@ def test_it_ends_with_a_table_and_the_rate(command, found):
     assert code == 0
     assert " ".join(lines[0].split()) == "rows/s trials lag slope p99 latency batch p50 batch p95 verdict"
     assert "daily_counts sustains 2" in out
-    assert lines[-1] == "next: ledgerops load test --job daily_counts --load 0.9"
+    found_rate = json.loads((found / "search.json").read_text())["sustainable_rows_per_second"]
+    assert lines[-1] == f"next: ledgerops load test --job daily_counts --rate {0.9 * found_rate:.0f}"
     assert err.startswith("about 8 trials of 30 s, some ")
     assert {each.name for each in found.iterdir()} == {"search.json", "search.html", "trials"}
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from ledgerops.cli import build_parser
-from ledgerops.cli.load_search import search
 from ledgerops.cli.load_test import test as load_test
 from ledgerops.load.test.trial import Trial
 from tests.load.test.simulated import System
@@ -48,16 +47,6 @@ def test_one_that_is_not_fails_and_names_its_cause(command):
     )
 
 
-def test_a_share_of_what_a_search_found(command, capsys):
-    system = System(noise=0.0)
-    search(build_parser("load search").parse_args(["load search", "daily_counts"]), system.perform)
-    found = json.loads(Path("runs/search-daily_counts/search.json").read_text())["sustainable_rows_per_second"]
-    code, out, _ = command(system, *DAILY, "--load", "0.9", "--json")
-    told = json.loads(out[out.index("{") :])
-    assert code == 0
-    assert told["load"] == f"{0.9 * found:,.0f} rows/s (0.9 of the sustained rate)"
-
-
 def test_a_plan_is_run_as_it_is(command):
     code, _, folder = command(System(), "burst", *DAILY, "--duration", "90", "--slo", "processed > 95%")
     told = json.loads((folder / "test.json").read_text())
@@ -89,7 +78,7 @@ def test_a_run_that_cannot_begin_is_no_verdict(tmp_path):
     assert refusal_of(load_test, args, perform) == "cannot run daily_counts: the driver exited with code 2: no java"
 
 
-ONE_LOAD = "give exactly one load: a PLAN, --rate ROWS, or --load SHARE"
+ONE_LOAD = "give exactly one load: a PLAN, or --rate ROWS"
 REFUSED = {
     "--job daily_counts": ONE_LOAD,
     "burst --job daily_counts --rate 5": ONE_LOAD,
@@ -99,10 +88,6 @@ REFUSED = {
         "--duration 3s is too short for 6 batches at a trigger interval of 2 s; give at least 12s"
     ),
     "--job daily_counts --rate 5 --slo lag<5": "--slo 'lag<5': '5' is not a valid value; write 5s or 200ms or trigger",
-    "--load 0.9": "--load needs exactly one --job",
-    "--job daily_counts --load 0.9": (
-        "no runs/search-daily_counts/search.json: run ledgerops load search daily_counts first, or give --rate"
-    ),
     "--job dead_letters --rate 5": (
         "dead_letters reads rejects, which the source does not provide; it has ad_events, credits, customers, debits, "
         "transactions"
@@ -117,17 +102,3 @@ def test_nonsense_is_refused_before_anything_starts(refusal, argv, line):
 
 def test_a_misspelt_plan_is_refused_with_the_names_of_all(refusal):
     assert refusal("load", "test", "brst", *DAILY).startswith("no plan brst (did you mean burst?)")
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("{", "cannot read {}: not a result of load search; run it again, or give --rate"),
-        ('{"sustainable_rows_per_second": null}', "{} has no sustained rate for daily_counts; give --rate"),
-    ],
-)
-def test_a_search_without_an_answer_gives_no_share(refusal, tmp_path, text, said):
-    (tmp_path / "runs/search-daily_counts").mkdir(parents=True)
-    (tmp_path / "runs/search-daily_counts/search.json").write_text(text)
-    line = refusal("load", "test", *DAILY, "--load", "0.9")
-    assert line == said.format("runs/search-daily_counts/search.json")
