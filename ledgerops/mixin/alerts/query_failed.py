@@ -30,8 +30,6 @@ ALERT = Alert(
              {ACTIVE: "1x8 0x40", EXPECTED: "1x48", HAS_FAILED: "0x48"}, 300, False),
         Case("stays quiet", "it failed once, and then processed all available rows",
              {ACTIVE: "1x8 0x2 1x10 0x40", EXPECTED: "1x20 stale", HAS_FAILED: "0x8 1x60"}, 700, False),
-        Case("stays quiet", "it was stopped without an error",
-             {ACTIVE: "1x8 0x40", EXPECTED: "1x48", HAS_FAILED: "0x48"}, 300, False),
         Case("resolves", "it runs again",
              {ACTIVE: "1x8 0x12 1x40", EXPECTED: "1x61", HAS_FAILED: "0x8 1x60"}, 600, False),
         Case("series vanishes", "the driver is gone",
