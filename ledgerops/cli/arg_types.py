@@ -2,8 +2,13 @@
 
 import argparse
 import re
+from collections.abc import Callable
+from contextlib import suppress
+from math import inf
 from pathlib import Path
+from typing import TypeVar
 
+Number = TypeVar("Number", int, float)
 MAX_SECONDS = 36_500 * 86_400.0  # a century: neither Spark nor a thread's wait takes much more
 MAX_CORES = 100_000  # of a cluster
 UNITS = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -42,15 +47,32 @@ def spark_property(text: str) -> tuple[str, str]:
     return name, value
 
 
-def whole(text: str) -> int:
-    """A positive whole number."""
-    try:
-        value = int(text)
-    except ValueError:
-        value = 0
-    if value <= 0:
-        raise argparse.ArgumentTypeError(f"not a positive whole number: {text!r:.40}")
-    return value
+def _number(
+    convert: Callable[[str], Number], accepts: Callable[[Number], bool], refusal: str
+) -> Callable[[str], Number]:
+    """A type of numbers; `refusal` says of a text in place of {} what it is not."""
+
+    def read(text: str) -> Number:
+        with suppress(ValueError):
+            if accepts(value := convert(text)):
+                return value
+        raise argparse.ArgumentTypeError(refusal.format(text))
+
+    return read
+
+
+def _digits(text: str) -> int:
+    if not text.isdecimal():
+        raise ValueError
+    return int(text)
+
+
+whole = _number(int, lambda value: value > 0, "not a positive whole number: {!r:.40}")
+count = _number(_digits, lambda value: True, "not a whole number: {!r}")
+factor = _number(float, lambda value: 0 < value < inf, "not a positive number: {!r}")
+rate = _number(float, lambda value: 0 <= value < inf, "not a number of rows: {!r}")
+# 0 means any free one
+port = _number(_digits, lambda value: value <= 65535, "not a port: {!r}; write a number from 0 to 65535")
 
 
 def cores(text: str) -> int:
@@ -58,32 +80,3 @@ def cores(text: str) -> int:
     if (found := whole(text)) > MAX_CORES:
         raise argparse.ArgumentTypeError(f"{text:.40} cores is out of range: at most {MAX_CORES:,}")
     return found
-
-
-def factor(text: str) -> float:
-    """A positive number."""
-    if not 0 < (value := _number(text)) < float("inf"):
-        raise argparse.ArgumentTypeError(f"not a positive number: {text!r}")
-    return value
-
-
-def rate(text: str) -> float:
-    """A number, zero or above."""
-    if not 0 <= (value := _number(text)) < float("inf"):
-        raise argparse.ArgumentTypeError(f"not a number of rows: {text!r}")
-    return value
-
-
-def _number(text: str) -> float:
-    """Below zero where the text is no number."""
-    try:
-        return float(text)
-    except ValueError:
-        return -1.0
-
-
-def port(text: str) -> int:
-    """A TCP port; 0 means any free one."""
-    if not text.isdecimal() or int(text) > 65535:
-        raise argparse.ArgumentTypeError(f"not a port: {text!r}; write a number from 0 to 65535")
-    return int(text)

@@ -27,7 +27,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ledgerops.cli.arg_types import cores
+from ledgerops.cli.arg_types import cores, count
 from ledgerops.common.format import clean
 from ledgerops.errors import UserError
 
@@ -40,13 +40,13 @@ MIN_SPARK_VERSION = 4  # Spark's first version with the readers of state
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("checkpoint", type=Path, metavar="CHECKPOINT", help="checkpoint folder, or folder of a run")
-    add("--operator", type=_number, metavar="N", help="only this operator")
+    add("--operator", type=count, metavar="N", help="only this operator")
     add("--store", metavar="NAME", help="only this store: a side of a join (left, right) or a state variable")
-    add("--batch", type=_number, metavar="N", help="state at the end of this batch (default: the newest)")
-    add("--since", type=_number, metavar="N", help="show growth since this batch (default: the oldest retained)")
-    add("--top", type=_number, default=5, metavar="K", help="number of keys with the most state to show (default 5)")
+    add("--batch", type=count, metavar="N", help="state at the end of this batch (default: the newest)")
+    add("--since", type=count, metavar="N", help="show growth since this batch (default: the oldest retained)")
+    add("--top", type=count, default=5, metavar="K", help="number of keys with the most state to show (default 5)")
     add("--key", metavar="COLUMN", help="key column to rank by (default: all except timestamps)")
-    add("--rows", type=_number, default=0, metavar="N", help="sample rows to show per store (default 0)")
+    add("--rows", type=count, default=0, metavar="N", help="sample rows to show per store (default 0)")
     add("--show-keys", action="store_true", help="show keys and strings in full instead of hashes")
     add("--json", action="store_true", help="print one JSON document and nothing else")
     add("--cores", type=cores, default=2, help="cores for reading (default 2)")
@@ -142,10 +142,3 @@ def _print(document: dict[str, Any], as_json: bool, listed: bool = False) -> Non
     width = None if not plain else int(columns) if re.fullmatch("[1-9][0-9]{0,5}", columns) else 120
     console = Console(width=width, no_color=plain or bool(os.environ.get("NO_COLOR")), highlight=False)
     console.print(ListingText(document) if listed else StateText(document))
-
-
-def _number(text: str) -> int:
-    """A whole number from zero on."""
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"not a whole number: {text!r}")
-    return int(text)
