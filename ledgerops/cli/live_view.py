@@ -79,7 +79,8 @@ def card(query: Document, width: int) -> list[Text]:
     """A query's lines: its figures in one (wide) or two, then the verdict beside the throughput of the last minutes."""
     sign, style = STATUSES.get(query["status"], ("?", ""))
     state, batch, interval = query["state"] or {}, query["batch"] or {}, query["trigger_interval"]
-    name = Text(_cut(clean(query["query"]), NAME_COLUMNS).ljust(NAME_COLUMNS), style="bold")
+    name = Text(clean(query["query"]), style="bold")
+    name.truncate(NAME_COLUMNS, overflow="ellipsis", pad=True)
     status = Text(f"{sign} {query['status'].replace('_', ' '):14}", style=style)
     flow = _columns(
         FLOW,
@@ -271,7 +272,3 @@ def _arriving(query: Document) -> float | None:
 
 def _columns(columns: Sequence[tuple[str, int]], *cells: str) -> str:
     return "".join(cell.rjust(width) for cell, (_, width) in zip(cells, columns, strict=True))
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"

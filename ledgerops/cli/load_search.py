@@ -50,20 +50,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     loadtest_args.add_arguments(parser)
 
 
-def run(args: argparse.Namespace) -> int:
-    from ledgerops.load.test.trial import perform
-
-    return search(args, perform)
-
-
-def search(args: argparse.Namespace, perform: Perform) -> int:
-    """Runs the command; `perform` runs a trial. Returns the exit code."""
+def run(args: argparse.Namespace, perform: Perform | None = None) -> int:
+    """`perform` runs a trial, with Spark where it is not given."""
     from ledgerops.ledger.jobs import choose_jobs
     from ledgerops.ledger.run.source import ROWS
     from ledgerops.load.test import search_report
     from ledgerops.load.test.html import search_page
     from ledgerops.load.test.search import SearchSettings
     from ledgerops.load.test.search_run import SearchRun, TrialOptions, open_folder, publish_folder
+    from ledgerops.load.test.trial import perform as with_spark
 
     jobs = choose_jobs([args.job], ROWS)
     if len(jobs) != 1:
@@ -78,6 +73,7 @@ def search(args: argparse.Namespace, perform: Perform) -> int:
     folder = args.out / f"search-{options.job}"
     unfinished = open_folder(folder)
     with loadtest_args.TrialProgress() as progress:
+        perform = perform or with_spark
         searching = SearchRun(options, settings, unfinished, progress.begin, progress.say, progress.end, perform)
         print(
             f"about {searching.trials} trials of {trial:g} s, some {clock(searching.budget_seconds)} min; objectives: "

@@ -66,18 +66,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(trigger=None, cores=None)  # with --manifest neither is usual, and given ones are refused
 
 
-def run(args: argparse.Namespace) -> int:
-    from ledgerops.load.test.trial import perform
-
-    return test(args, perform)
-
-
-def test(args: argparse.Namespace, perform: Perform) -> int:
-    """Runs the command; `perform` runs a trial. Returns the exit code."""
+def run(args: argparse.Namespace, perform: Perform | None = None) -> int:
+    """`perform` runs a trial, with Spark where it is not given."""
     from ledgerops.ledger.jobs import choose_jobs
     from ledgerops.ledger.run.source import ROWS
     from ledgerops.load.test.driver import TrialRequest
     from ledgerops.load.test.search_run import tidy
+    from ledgerops.load.test.trial import perform as with_spark
 
     slos = loadtest_args.objectives(args)
     if args.manifest is not None:
@@ -93,7 +88,7 @@ def test(args: argparse.Namespace, perform: Perform) -> int:
     folder = _folder(args, names)
     with loadtest_args.TrialProgress() as progress:
         progress.begin(1, 1, f"{', '.join(names)} at {title}")
-        trial = perform(wanted, folder, progress.say)
+        trial = (perform or with_spark)(wanted, folder, progress.say)
     if trial.origin is None:
         raise UserError(f"cannot run {', '.join(names)}: {next(iter(trial.errors.values()), 'it did not start')}")
     tidy(trial)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from ledgerops.cli import build_parser
-from ledgerops.cli.load_search import search
+from ledgerops.cli.load_search import run as search
 from tests.load.test.simulated import System
 from tests.refusals import refusal_of
 

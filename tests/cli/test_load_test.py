@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ledgerops.cli import build_parser
-from ledgerops.cli.load_test import test as load_test
+from ledgerops.cli.load_test import run as load_test
 from ledgerops.load.test.trial import Trial
 from tests.load.test.simulated import System
 from tests.refusals import refusal_of
