@@ -21,13 +21,12 @@ Examples:
 """
 
 import argparse
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from tempfile import TemporaryFile
 
 from ledgerops.cli.arg_types import whole
-from ledgerops.common.shutdown import Stop
+from ledgerops.common.shutdown import ended_in_order
 from ledgerops.errors import UserError, did_you_mean, os_reason
 
 OUT = Path("runs/drills")
@@ -82,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
     if args.score is not None:
         found, problems = results.score_again(_one(args.score), chosen)
     else:
-        with _until_stopped() as stop:
+        with ended_in_order() as stop:
             found, problems = results.perform_scripted(chosen, args.out, args.seed or 1, args.lanes, stop)
     return results.finish(found, problems, args.publish, args.save, args.note)
 
@@ -97,7 +96,7 @@ def _drawn(args: argparse.Namespace) -> int:
     folders: list[Path] | None = args.score
     if folders is None:
         [folder] = folders = [args.out / f"seed-{args.seed}"]
-        with _until_stopped() as stop:
+        with ended_in_order() as stop:
             chosen = cases(args.seed, args.count)
             problems = perform(chosen, folder, args.lanes, stop, lambda _, bundle: drawn_page.one_line(bundle.folder))
     return drawn_page.finish(folders, problems, args.publish, args.note)
@@ -132,7 +131,7 @@ def _remedies(args: argparse.Namespace) -> int:
     if folder is None:
         folder = args.out / f"remedies-{args.seed or 1}"
         _must_take_files(folder)
-        with _until_stopped() as stop:
+        with ended_in_order() as stop:
             chosen = remedy_cases(args.seed or 1, kinds=args.names or KINDS)
             problems = perform_remedies(chosen, folder, args.lanes, stop)
     found = page.all_taken(folder)
@@ -140,17 +139,6 @@ def _remedies(args: argparse.Namespace) -> int:
     print(part.text, part.drills, sep="\n\n")
     sections.conclude(part, args.publish, problems)
     return 2 if problems else int(any(each.kind == "did not help" for each in found if not each.control))
-
-
-@contextmanager
-def _until_stopped() -> Iterator[Stop]:
-    """After a signal drivers, brokers and busy processes are ended in order, and then the command."""
-    stop = Stop()
-    with stop.on_signals():
-        stop.calm()
-        yield stop
-    if stop.asked:
-        raise KeyboardInterrupt
 
 
 def _must_be_known(names: Sequence[str], known: Collection[str], hint: str) -> None:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from ledgerops.cli.arg_types import seconds
 from ledgerops.cli.load import LATE_BUDGET
+from ledgerops.common.shutdown import ended_in_order
 
 if TYPE_CHECKING:
     from ledgerops.load.generator.calibration import Step
@@ -33,18 +34,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from rich.console import Console
 
-    from ledgerops.common.shutdown import Stop
     from ledgerops.load.generator.calibration import attempts, ceiling, search
 
-    stop, steps = Stop(), []
-    with stop.on_signals(), Console(stderr=True).status("calibrating") as status:  # of a terminal only
-        stop.calm()
+    steps = []
+    with ended_in_order() as stop, Console(stderr=True).status("calibrating") as status:  # of a terminal only
         for step in search(attempts(stop.wait, args.late_budget), lambda: stop.asked):
             steps.append(step)
             holds = "holds" if step.holds else "does not hold"
             status.update(f"calibrating: {step.asked:,.0f} records a second {holds}")
-    if stop.asked:
-        raise KeyboardInterrupt
     best = ceiling(steps)
     if args.json:
         print(json.dumps(_document(args, steps, best), indent=1))

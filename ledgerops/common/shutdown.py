@@ -83,6 +83,17 @@ class Stop:
             raise KeyboardInterrupt
 
 
+@contextmanager
+def ended_in_order() -> Iterator[Stop]:
+    """A stop that a signal only asks, for work that ends by itself then; after it, an interrupt as ever."""
+    stop = Stop()
+    with stop.on_signals():
+        stop.calm()
+        yield stop
+    if stop.asked:
+        raise KeyboardInterrupt
+
+
 def stop_queries(queries: Sequence[StreamingQuery], grace: float = GRACE_SECONDS) -> list[str]:
     """Stops every query, each between two batches where it comes to one within `grace` seconds in all. Returns the
     names of those that had to be stopped within a batch."""
