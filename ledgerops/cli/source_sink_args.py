@@ -57,8 +57,8 @@ def endpoints(args: argparse.Namespace) -> tuple[RunSource, RunSink]:
     from ledgerops.ledger.sources.kafka import Topics, read_start
     from ledgerops.ledger.sources.topics import named
 
-    client = _client(args)
     _check(args)
+    client = _client(args)
     named(args.topic_prefix or "")  # raises UserError for a prefix that no topic may begin with
     topics = None
     if client is not None and args.source == "kafka":
@@ -79,37 +79,33 @@ def endpoints(args: argparse.Namespace) -> tuple[RunSource, RunSink]:
 def _client(args: argparse.Namespace) -> KafkaClient | None:
     from ledgerops.common.kafka import read_client
 
-    wanted = "kafka" in (args.source, args.sink)
-    if args.bootstrap_servers is None:
-        if args.sink == "kafka":
-            raise UserError("--sink kafka needs --bootstrap-servers HOST:PORT")
-        for name, value in (("--kafka-config", args.kafka_config), ("--topic-prefix", args.topic_prefix)):
-            if value is not None and not wanted:
-                raise UserError(f"{name} needs --source kafka or --sink kafka")
-        return None
-    if not wanted:
-        raise UserError("--bootstrap-servers needs --source kafka or --sink kafka")
-    return read_client(args.bootstrap_servers, args.kafka_config)
+    if args.bootstrap_servers is not None:
+        return read_client(args.bootstrap_servers, args.kafka_config)
+    if args.sink == "kafka":
+        raise UserError("--sink kafka needs --bootstrap-servers HOST:PORT")
+    return None
 
 
 def _check(args: argparse.Namespace) -> None:
     """Raises UserError for flags of another source or sink, which would have no effect."""
-    if args.source != "kafka":
-        if args.start is not None:
-            raise UserError("--start needs --source kafka")
-        if args.allow_data_loss:
-            raise UserError("--allow-data-loss needs --source kafka")
-    if args.source != "files":
-        if args.landing is not None:
-            raise UserError("--landing needs --source files")
-        if args.max_files_per_trigger is not None:
-            raise UserError(
-                "--max-files-per-trigger needs --source files; for other sources use --max-rows-per-trigger"
-            )
-    elif args.max_rows_per_trigger is not None:
+    of_kafka = (args.source == "kafka", "--source kafka")
+    of_kafka_or_sink = ("kafka" in (args.source, args.sink), "--source kafka or --sink kafka")
+    of_files = (args.source == "files", "--source files")
+    for option, value, (fits, needed) in (
+        ("--bootstrap-servers", args.bootstrap_servers, of_kafka_or_sink),
+        ("--kafka-config", args.kafka_config, of_kafka_or_sink),
+        ("--topic-prefix", args.topic_prefix, of_kafka_or_sink),
+        ("--start", args.start, of_kafka),
+        ("--allow-data-loss", args.allow_data_loss or None, of_kafka),
+        ("--landing", args.landing, of_files),
+        ("--max-files-per-trigger", args.max_files_per_trigger, of_files),
+        ("--postgres", args.postgres, (args.sink == "postgres", "--sink postgres")),
+    ):
+        if value is not None and not fits:
+            other = "; for other sources use --max-rows-per-trigger" if option == "--max-files-per-trigger" else ""
+            raise UserError(f"{option} needs {needed}{other}")
+    if args.source == "files" and args.max_rows_per_trigger is not None:
         raise UserError(
             "--max-rows-per-trigger cannot be used with --source files, whose number of rows is not known; "
             "use --max-files-per-trigger"
         )
-    if args.postgres is not None and args.sink != "postgres":
-        raise UserError("--postgres needs --sink postgres")
