@@ -32,6 +32,9 @@ HOUR, DAY = 3600.0, 86400.0
 MAX_FINE_SECONDS = 2 * HOUR  # longer windows are made of STEP: a month at 15 s has 172,800 samples for each query
 BUDGET_SECONDS = 120.0  # between two evaluations of the budget: it reads 8,640 samples for each query
 
+DESCRIPTION = (
+    "Results of {{ $labels.query }} were older than the limit for {{ $value | humanizePercentage }} of the window."
+)
 TICKET_RUNBOOK = """Freshness budget burns slowly: at this rate the error budget will not last for the period.
 
 Meaning: over the last day or the last three days, results were too old for a larger share of the time than the
@@ -124,10 +127,7 @@ WELL = {SEEN: "0+15x2000", ACTIVE: "1x2000", EXPECTED: "1x2000"}
 PAGE = Alert(
     name="LedgerFreshnessPage", severity="critical", expression=lambda site: _burns(site, FAST), hold=30.0,
     summary="Results are too old, and the error budget is burning fast.",
-    description=(
-        "Results of {{ $labels.query }} were older than the limit for {{ $value | humanizePercentage }} of the window."
-    ),
-    names_cause=True, rule="freshness-breach", inhibits=("LedgerFreshnessTicket",),
+    description=DESCRIPTION, names_cause=True, rule="freshness-breach", inhibits=("LedgerFreshnessTicket",),
     cases=(
         Case("fires", "a quarter of an hour at two minutes' lag", {**WELL, LAG: "0x240 120x80"}, 4700, True),
         Case("fires", "eight minutes of each of four hours",
@@ -162,10 +162,7 @@ PAGE = Alert(
 TICKET = Alert(
     name="LedgerFreshnessTicket", severity="warning", expression=lambda site: _burns(site, SLOW, 300.0), hold=300.0,
     summary="Results are too old too often; the error budget will not last.",
-    description=(
-        "Results of {{ $labels.query }} were older than the limit for {{ $value | humanizePercentage }} of the window."
-    ),
-    names_cause=True, runbook=TICKET_RUNBOOK,
+    description=DESCRIPTION, names_cause=True, runbook=TICKET_RUNBOOK,
     cases=(
         Case("fires", "three quarters of an hour of the first day", {**WELL, LAG: "120x400"}, 3300, True),
         Case("stays quiet", "five minutes of an hour", {**WELL, LAG: "0x40 120x20 0x400"}, 3600, False),

@@ -15,6 +15,7 @@ TAKEN_OVER = ("job, app, query", "job, app, instance")  # by which a query that 
 SEEN, LAST_SEEN = "ledgerops_last_seen_timestamp_seconds", "query:last_seen:last_step_5m"
 STEP_SECONDS = 300.0  # between two samples of a series of which long windows are made
 REMEMBERED_SECONDS = 12 * 3600.0  # for so long a driver that stopped answering is reported
+HAS_FAILED = 'status="failed"'  # of STATUS: 1 for each query of each driver whose last run failed, 0 for the others
 STOPPED_SECONDS = 7 * 86400.0  # for so long it is known of one that its queries had ended
 # what is known last of a query: it failed, it ran, it ran and would have ended by itself; 0 if it had ended
 FAILED, RUNS, ENDS = 2, 1, 0.5
@@ -54,12 +55,6 @@ def unless_ends(site: Site) -> str:
 def of_ending(trigger: str = "available_now") -> str:
     """The series that says so, in a case."""
     return f'ledgerops_query_info{{trigger="{trigger}"}}'
-
-
-def failed(site: Site) -> str:
-    """1 for each query of each driver whose last run failed, 0 for the others."""
-    matcher = 'status="failed"'
-    return f"max without (status) ({site.series(STATUS, matcher)})"
 
 
 def growth_window(site: Site, seconds: float = 300.0) -> str:
@@ -124,8 +119,8 @@ def remembered(site: Site) -> list[tuple[str, str]]:
 
 def _recent(site: Site) -> str:
     """What each driver said last, in two steps: FAILED, RUNS, ENDS of one that runs and will end by itself, or 0."""
-    window, matcher = duration(2 * step_seconds(site)), 'status="failed"'
-    failing = f"max without (status) (last_over_time({site.series(STATUS, matcher)}[{window}])) == 1"
+    window = duration(2 * step_seconds(site))
+    failing = f"max without (status) (last_over_time({site.series(STATUS, HAS_FAILED)}[{window}])) == 1"
     active = f"last_over_time({site.series(ACTIVE)}[{window}])"
     ending = f"last_over_time({ends(site)}[{window}])"
     return f"{FAILED} * ({failing}) or {active} unless on (job, app, instance, query) {ending} or {ENDS:g} * {active}"
