@@ -115,8 +115,8 @@ class Session:
             raise TimeoutError(f"the Connect server: {error}") from None
 
     def work(self, run_id: str) -> dict[str, int]:
-        """The jobs that a run has begun, and the tasks of the running ones, as counts; empty on Spark Connect. Raises
-        what Spark raises."""
+        """The newest job that a run has begun, as a number that grows, and counts of the tasks of its running jobs;
+        empty on Spark Connect. Raises what Spark raises."""
         if not self.classic:
             return {}
         jobs, stages = self._stages(run_id)
@@ -138,8 +138,8 @@ class Session:
         return driver_threads(self.spark, wanted)
 
     def _stages(self, run_id: str) -> tuple[int, list[Any]]:
-        """How many jobs a run has begun, and the stages of those that run. Spark remembers a thousand that have ended:
-        these are counted and not asked for."""
+        """A number that grows with each job of a run, and the stages of the jobs that run. Spark remembers a thousand
+        that have ended, of all queries: they cannot be counted, and are not asked for."""
         context = self.spark.sparkContext
         tracker, text = context.statusTracker(), context._jvm.java.util.Arrays.toString  # py4j asks for each item
         # Spark names the group of a query's jobs after its run
@@ -147,7 +147,7 @@ class Session:
         active = set(numbers).intersection(orjson.loads(text(tracker._jtracker.getActiveJobIds())))
         jobs = [job for job in map(tracker.getJobInfo, sorted(active)) if job is not None and job.status == "RUNNING"]
         stages = (stage for job in jobs for stage in map(tracker.getStageInfo, job.stageIds))
-        return len(numbers), [stage for stage in stages if stage is not None]
+        return max(numbers, default=-1) + 1, [stage for stage in stages if stage is not None]
 
     def gone(self, run_id: str) -> None:
         """Releases what is held for a run whose end Spark did not report."""

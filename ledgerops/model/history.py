@@ -170,8 +170,9 @@ class History:
         return other
 
     def start(self, at: float, query_id: str, run_id: str) -> None:
-        """A run began at `at` (epoch seconds). A new run id counts as a restart; ignored when this run is on."""
-        if run_id == self.run_id and self.ended is None:
+        """A run began at `at` (epoch seconds). A new run id counts as a restart; ignored when this run is on, or is
+        over for good: who lists the active queries may have seen it just before its end."""
+        if run_id == self.run_id and (self.ended is None or not (self.ended.lost or self.ended.unwatched)):
             return
         if self.run_id is not None and run_id != self.run_id:
             self.restarts += 1
@@ -229,16 +230,20 @@ class History:
         self.running = None
 
     def end(self, at: float, run_id: str, exception: str | None, error_class: str | None, **marks: bool) -> None:
-        """The run ended at `at` (epoch seconds), with the marks of `Ended`. The end of another run, or a second one, is
-        ignored."""
-        if self.run_id not in (None, run_id) or self.ended is not None:
+        """The run ended at `at` (epoch seconds), with the marks of `Ended`. The end of the run before may be heard of
+        after the start of this one, which Spark tells at once; a second one, or that of an unknown run, is ignored."""
+        late = run_id in self.former and all(each.run_id != run_id for each in self.ends)
+        if not late and (self.run_id not in (None, run_id) or self.ended is not None):
             return
-        self.run_id = run_id
         if exception is not None and stopped_with_application(exception):
             exception, error_class, marks = None, None, {**marks, "with_application": True}
-        self.ended = Ended(at, run_id, exception, error_class, **marks)
-        self.ends.append(self.ended)
-        self.interrupted, self.running = self.running, None
+        if late:
+            self.ends.append(Ended(min(at, self.started_at or at), run_id, exception, error_class, **marks))
+        else:
+            self.run_id = run_id
+            self.ended = Ended(at, run_id, exception, error_class, **marks)
+            self.ends.append(self.ended)
+            self.interrupted, self.running = self.running, None
         if exception is not None:
             kind = error_class or "unclassified"
             self.failures[kind] = self.failures.get(kind, 0) + 1
@@ -249,7 +254,7 @@ class History:
             earlier, moved, pace = self.running, None, 0.0
             if running.tasks is not None:
                 moved, pace = running.at, 0.0 if earlier is None else earlier.pace
-                if earlier and (earlier.jobs, earlier.tasks_done) == (running.jobs, running.tasks_done):
+                if earlier and earlier.tasks_done == running.tasks_done and (running.jobs or 0) <= (earlier.jobs or 0):
                     moved = earlier.moved
                 elif earlier and earlier.moved is not None:
                     pace = max(pace, running.at - earlier.moved)

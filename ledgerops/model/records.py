@@ -360,7 +360,7 @@ class Running:
     run_id: str
     since: float  # when the trigger began, as far as is known
     message: str  # Spark's own status message
-    jobs: int | None = None  # that Spark has begun for the run, of which the newest are remembered
+    jobs: int | None = None  # grows with each job that Spark begins for the run
     tasks: int | None = None  # of the running jobs, as far as their stages have begun
     tasks_done: int | None = None
     tasks_running: int | None = None

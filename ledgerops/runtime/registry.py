@@ -47,6 +47,7 @@ class QueryRegistry:
         self._trigger_interval = trigger_interval
         self._query_names: dict[str, str] = {}  # run id -> query: idle and terminated events carry no name
         self._given_names: dict[str, str] = {}  # run id -> the name given to it, because Spark's belongs to another run
+        self._second_names: dict[str, str] = {}  # query id -> the same, for its later runs
         self.queries: dict[str, QueryState] = {}
         self.hosts: deque[Host] = deque(maxlen=MAX_HOST_SAMPLES)
         self.observer: deque[Observer] = deque(maxlen=MAX_OBSERVER_SAMPLES)
@@ -70,7 +71,7 @@ class QueryRegistry:
             return None
         if seen.kind == "progress":
             progress = parse_progress(seen.data)
-            state = self._state(progress.query, progress.run_id)
+            state = self._state(progress.query, progress.run_id, progress.query_id)
             self._separate(state, progress.run_id, progress.started, begins=True)
             if state.history.add(progress) and self._counts:
                 state.totals.add(progress)
@@ -79,7 +80,7 @@ class QueryRegistry:
         if not isinstance(run_id, str):
             raise BadRecord(f"no run id in {seen.kind}")
         record = decode(seen)
-        state = self._state(self._name(seen, run_id), run_id)
+        state = self._state(self._name(seen, run_id), run_id, seen.data.get("id"))
         at = parse_instant(seen.data.get("timestamp")) or seen.at
         if seen.kind in ("started", "idle"):
             self._separate(state, run_id, at, begins=seen.kind == "started")
@@ -124,7 +125,9 @@ class QueryRegistry:
             return name
         return seen.query or self._query_names.get(run_id) or query_name(None, str(seen.data.get("id") or run_id))
 
-    def _state(self, query: str, run_id: str) -> QueryState:
+    def _state(self, query: str, run_id: str, query_id: object = None) -> QueryState:
+        if query_id in self._second_names:
+            self._given_names[run_id] = self._second_names[query_id]
         query = self._given_names.get(run_id, query)
         self._remember(run_id, query)
         state = self.queries.get(query)
@@ -161,7 +164,10 @@ class QueryRegistry:
         assert newer.run_id is not None and newer.query_id is not None
         *state.replaced, state.history = state.replaced
         state.history.restarts, state.history.failures = newer.restarts, newer.failures  # counters must not fall
-        self._given_names[newer.run_id] = f"{newer.query}-{newer.run_id[:8]}"
+        own_id = newer.query_id != state.history.query_id  # a query with its checkpoint keeps it
+        self._given_names[newer.run_id] = f"{newer.query}-{(newer.query_id if own_id else newer.run_id)[:8]}"
+        if own_id:
+            self._second_names[newer.query_id] = self._given_names[newer.run_id]
         second = self._state(newer.query, newer.run_id)
         second.history.start(newer.started_at or 0.0, newer.query_id, newer.run_id)
         for batch in newer.run:
@@ -179,6 +185,7 @@ class QueryRegistry:
             self.runs.forget(name)
             self._query_names = {run: query for run, query in self._query_names.items() if query != name}
             self._given_names = {run: query for run, query in self._given_names.items() if query != name}
+            self._second_names = {each: query for each, query in self._second_names.items() if query != name}
 
 
 def _apply(history: History, seen: Observation, record: Any, run_id: str, at: float) -> None:

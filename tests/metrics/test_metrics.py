@@ -152,10 +152,30 @@ RUNS = "it runs"
 )
 def test_a_query_that_ended_is_expected_unless_its_trigger_let_it_end(trigger, exception, expected):
     remembered = history([batch()])
+    remembered.started_at = T0 - 60
     remembered.plan = Plan("run-1", trigger=trigger)
     if exception != RUNS:
         remembered.end(T0 + 5, "run-1", exception, None)
     assert BY_NAME["ledgerops_query_expected"].read(QueryView(remembered, T0 + 6)) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "seconds", "exception", "expected"),
+    [
+        pytest.param("available_now", 60.0, None, {}, id="the run before was to end"),
+        pytest.param("processing_time", 0.5, None, {(): 1.0}, id="the run before was not"),
+        pytest.param(None, 0.5, None, {}, id="it ended before anybody could ask"),
+        pytest.param(None, 60.0, None, {(): 1.0}, id="nobody was told in a minute"),
+        pytest.param(None, 0.5, "boom", {(): 1.0}, id="it failed at once"),
+    ],
+)
+def test_a_run_that_is_over_before_its_plan_was_read_is_taken_as_the_one_before(before, seconds, exception, expected):
+    remembered = history([batch()])
+    remembered.plan = Plan("run-1", trigger=before) if before is not None else None
+    remembered.end(T0 + 5, "run-1", None, None)
+    remembered.start(T0 + 10, "id-1", "run-2")
+    remembered.end(T0 + 10 + seconds, "run-2", exception, None)
+    assert BY_NAME["ledgerops_query_expected"].read(QueryView(remembered, T0 + 80)) == expected
 
 
 def book(rows_in, rows_out, amount_in, amount_out):

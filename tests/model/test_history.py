@@ -57,8 +57,19 @@ def test_failures_are_counted(remembered, exception, error_class, kept, failures
 
 def test_an_old_runs_end_does_not_end_the_new_run(remembered):
     remembered.start(T0 + 20, "id-1", "run-2")
-    remembered.end(T0 + 21, "run-1", "boom", None)
+    for _ in range(2):
+        remembered.end(T0 + 21, "run-1", "boom", None)
+    remembered.end(T0 + 22, "run-0", "boom", None)
     assert remembered.ended is None
+    assert [(each.run_id, each.at) for each in remembered.ends] == [("run-1", T0 + 20)], "but it is known how it ended"
+    assert remembered.failures == {"unclassified": 1}
+
+
+@pytest.mark.parametrize("marks", [{}, {"lost": True}, {"unwatched": True}], ids=["for good", "lost", "unwatched"])
+def test_a_start_that_is_heard_of_after_the_end_revives_only_a_run_that_may_go_on(remembered, marks):
+    remembered.end(T0 + 9, "run-1", None, None, **marks)
+    remembered.start(T0 + 10, "id-1", "run-1")
+    assert (remembered.ended is None) == bool(marks)
 
 
 def test_a_batch_after_the_end_means_that_the_run_is_on(remembered):
@@ -102,15 +113,15 @@ def test_a_running_trigger_is_forgotten_when_its_batch_arrives_and_ignored_of_an
     assert remembered.running is None
 
 
-def test_a_running_batch_has_moved_when_a_task_has_ended_or_a_job_begun():
+def test_a_running_batch_has_moved_when_a_task_has_ended_or_a_job_begun_and_not_when_spark_forgets_one():
     remembered = history([])
     remembered.start(T0, "id-1", "run-1")
     moved = []
-    for at, (jobs, done) in enumerate([(1, 0), (1, 0), (1, 3), (1, 3), (2, 3)]):
+    for at, (jobs, done) in enumerate([(1, 0), (1, 0), (1, 3), (1, 3), (2, 3), (1, 3)]):
         remembered.set_running(Running(T0 + at, "run-1", T0, "Processing new data", jobs, 10, done))
         moved.append((remembered.running.moved - T0, remembered.running.pace))
 
-    assert moved == [(0, 0), (0, 0), (2, 2), (2, 2), (4, 2)]
+    assert moved == [(0, 0), (0, 0), (2, 2), (2, 2), (4, 2), (4, 2)]
 
 
 def test_memory_is_bounded_and_older_batches_keep_their_figures_but_not_custom_metrics():

@@ -57,7 +57,9 @@ def test_a_query_that_goes_on_unwatched_is_expected_no_more_until_it_is_seen_aga
 
 @pytest.mark.parametrize("lost", [False, True], ids=["it was stopped", "it vanished"])
 def test_a_run_that_has_ended_stays_expected_and_is_remembered_as_lost_if_it_vanished(lost):
-    made = registry(event("started", name="windowed"), event("terminated", exception=None, lost=lost))
+    made = registry(
+        event("started", name="windowed", timestamp=at(-60)), event("terminated", exception=None, lost=lost)
+    )
     [state] = made.queries.values()
     assert EXPECTED.read(made.view(state, T0)) == {(): 1.0}
     assert state.history.ended.lost is lost
@@ -134,6 +136,19 @@ def test_a_run_that_had_failed_already_when_it_was_told_apart_stays_counted_for_
     first, second = (made.queries[name].history for name in (FIRST, SECOND))
     assert (first.ended, first.run_id, first.failures) == (None, A, {"unclassified": 1})
     assert second.ended is not None and second.failures == {"unclassified": 1}
+
+
+def test_the_second_of_one_name_keeps_its_own_through_its_restarts():
+    def of_second(seen):
+        return replace(seen, data={**seen.data, "id": "22222222-0000"})
+
+    made = registry(begun(A, 0), of_second(begun(B, 5)), read_batch(A, 0, 6))
+    for seen in (of_second(over(B)), of_second(begun(C, 8)), of_second(read_batch(C, 0, 9)), read_batch(A, 1, 9.5)):
+        made.ingest(seen)
+
+    assert batches_of(made) == {FIRST: [(A, 0), (A, 1)], "daily_counts-22222222": [(C, 0)]}
+    first, second = (state.history for state in made.queries.values())
+    assert (second.restarts, second.ended, first.ended) == (1, None, None)
 
 
 def test_three_sessions_make_three_queries():
