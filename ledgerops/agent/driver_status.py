@@ -56,6 +56,10 @@ class DriverStatus:
     def executions(self, offset: int, length: int) -> Sequence[SqlExecution]:
         return [_execution(each) for each in self._read(lambda: self._sql.executionsList(offset, length))]
 
+    def execution(self, number: int) -> SqlExecution | None:
+        found = self._read(lambda: self._sql.execution(number).get())
+        return None if found is None else _execution(found)
+
     def job(self, number: int) -> Mapping[str, Any] | None:
         found: Mapping[str, Any] | None = self._read(lambda: self._store.job(number))
         return found

@@ -32,6 +32,10 @@ class SparkRest:
         found = self._get(f"/sql?details=false&planDescription=false&offset={offset}&length={length}")
         return [parse_execution(each) for each in found]
 
+    def execution(self, number: int) -> SqlExecution | None:
+        found = self._kept(f"/sql/{number}?details=false&planDescription=false")
+        return None if found is None else parse_execution(found)
+
     def job(self, number: int) -> Mapping[str, Any] | None:
         found: Mapping[str, Any] | None = self._kept(f"/jobs/{number}")
         return found
@@ -46,7 +50,7 @@ class SparkRest:
         return list(self._get(f"/stages/{stage}/{attempt}/taskList?offset=0&length={most}"))
 
     def metrics(self, execution: int) -> Iterable[tuple[str, str]]:
-        nodes = self._get(f"/sql/{execution}?details=true&planDescription=false").get("nodes", ())
+        nodes = (self._kept(f"/sql/{execution}?details=true&planDescription=false") or {}).get("nodes", ())
         return [(each.get("name", ""), each.get("value", "")) for node in nodes for each in node["metrics"]]
 
     def executors(self) -> Sequence[Mapping[str, Any]]:

@@ -29,6 +29,9 @@ class SparkStatus(Protocol):
     def executions(self, offset: int, length: int) -> Sequence[SqlExecution]:
         """At most so many of those that Spark keeps, oldest first, without the first `offset`."""
 
+    def execution(self, number: int) -> SqlExecution | None:
+        """One of them; None when Spark does not keep it."""
+
     def job(self, number: int) -> Mapping[str, Any] | None:
         """A job with its stages, as of `/jobs/{number}`; None when Spark does not keep it."""
 

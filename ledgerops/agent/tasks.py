@@ -27,6 +27,7 @@ from ledgerops.signals.skew import skew_score
 
 PAGE_EXECUTIONS = 100  # executions asked for at once
 MAX_PAGES = 25  # Spark keeps 1,000 executions by default
+MAX_PASSED = 1_000  # executions before the page that are remembered, the newest
 # stages of one batch that are read, the newest: of a long one, as with MERGE, more
 MIN_STAGES, STAGES_A_SECOND, MAX_STAGES = 8, 5, 40
 MAX_SINGLE_TASKS = 64  # up to this many tasks of a stage are read one by one, and those of a job with its stages
@@ -85,6 +86,7 @@ class TaskCollector:
         self._queue, self._runs, self._status = queue, runs, status
         self._interval, self._clock = interval, clock
         self._offset, self._first = 0, 0  # where the next page begins, and the id of the execution that was there
+        self._passed: dict[int, SqlExecution] = {}  # before that page, of batches that are not read yet, by number
         self._latest_read: dict[str, tuple[int, float]] = {}  # run id -> batch, when
         self._no_python: dict[str, tuple[int, float]] = {}  # batches asked for in vain, seconds of the longest
         self._failures = 0
@@ -103,6 +105,7 @@ class TaskCollector:
             return
         try:
             read_before = {run_id: batch for run_id, (batch, _) in self._latest_read.items()}
+            self._look_back(spark, finished)
             page, every = self._pages(spark)
             batches = batches_to_read(every, finished, read_before)
             read, problem = self._read_batches(spark, batches, due, now)
@@ -150,7 +153,7 @@ class TaskCollector:
         """The newest page, and all executions that may still be read. Spark counts from the oldest that it keeps, so
         the offset of one becomes smaller when older ones go."""
         page: Sequence[SqlExecution] = ()
-        every: dict[int, SqlExecution] = {}
+        every = self._passed.copy()
         for _ in range(MAX_PAGES):
             page = spark.executions(self._offset, PAGE_EXECUTIONS)
             every |= {each.number: each for each in page}
@@ -158,20 +161,37 @@ class TaskCollector:
                 back = page[0].number - self._first if page else PAGE_EXECUTIONS // 2
                 self._offset = max(0, self._offset - back)
             elif len(page) >= PAGE_EXECUTIONS:
+                left = page[: PAGE_EXECUTIONS // 2]
+                self._passed |= {each.number: each for each in left if BATCH.search(each.description)}
                 self._begin_at(page, PAGE_EXECUTIONS // 2)
             else:
                 break
         return page, sorted(every.values())
 
+    def _look_back(self, spark: SparkStatus, finished: Mapping[str, int]) -> None:
+        """Asks how those before the page ended whose batch is over. A batch may run while others begin hundreds."""
+        for number, each in list(self._passed.items()):
+            found = BATCH.search(each.description)
+            if each.is_running and found is not None and int(found[2]) <= finished.get(found[1], -1):
+                ended = spark.execution(number)
+                if ended is None:
+                    del self._passed[number]
+                else:
+                    self._passed[number] = ended
+
     def _pass_over(self, page: Sequence[SqlExecution], active: Collection[str]) -> None:
         """The next page begins with what may still be read: each execution on it costs the driver some time."""
         read = {run_id: self._latest_read.get(run_id, NEVER)[0] for run_id in active}
 
-        def is_done_with(execution: SqlExecution) -> bool:
+        def is_left(execution: SqlExecution) -> bool:
             found = BATCH.search(execution.description)
-            is_left = found is not None and int(found[2]) > read.get(found[1], math.inf)
-            return not execution.is_running and not is_left
+            return found is not None and int(found[2]) > read.get(found[1], math.inf)
 
+        def is_done_with(execution: SqlExecution) -> bool:
+            return not execution.is_running and not is_left(execution)
+
+        newest = sorted(number for number, each in self._passed.items() if is_left(each))[-MAX_PASSED:]
+        self._passed = {number: self._passed[number] for number in newest}
         if page:
             done = sum(1 for _ in takewhile(is_done_with, page))
             self._begin_at(page, min(done, len(page) - 1))  # with the newest at least: it shows where the page begins

@@ -57,6 +57,8 @@ def test_both_name_the_same_executions_with_their_jobs(spark, run):
     assert all(each.seconds > 0 for each in executions)
     assert status.executions(len(every) - 3, 2) == every[-3:-1]
     assert status.executions(len(every) + 10, 5) == []
+    for asked in (status, in_rest(spark)):
+        assert (asked.execution(executions[0].number), asked.execution(10**6)) == (executions[0], None)
 
 
 @pytest.mark.parametrize("with_tasks", [True, False])

@@ -102,8 +102,11 @@ class FakeSpark:
                 first = int(query["offset"])
                 found = self.executions[first : first + int(query["length"])]
                 self.pages.append([each["id"] for each in found])
-            case ["sql", _]:
-                found = {"nodes": self.nodes}
+            case ["sql", number]:
+                known = next((each for each in self.executions if each["id"] == int(number)), None)
+                if known is None:
+                    return 404, b"{}"
+                found = {**known, "nodes": self.nodes}
             case ["jobs", number]:
                 ids = self.jobs[int(number)]
                 found = {
@@ -320,6 +323,24 @@ def test_a_page_begins_with_what_may_still_be_read(ui, bench):
         bench.later(last_batch)
         bench.collect()
         assert ui.pages.pop() == page
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["Spark keeps it", "Spark has forgotten it"])
+def test_a_batch_that_runs_while_others_begin_hundreds_is_found_when_it_ends(ui, bench, kept):
+    first, last = execution(0, 6, [7]), execution(1, 6, status="RUNNING")
+    ui.executions = [first, last, *(execution(number, number, run_id=OTHERS) for number in range(2, 230))]
+    bench.later(5)
+    assert bench.collect() == []
+
+    ui.executions += [execution(number, number, run_id=OTHERS) for number in range(230, 260)]
+    ui.executions[:2] = [first, {**last, "status": "COMPLETED", "successJobIds": [8]}] if kept else []
+    ui.jobs[8], ui.stages[9], ui.tasks[9] = [9], stage(9, 1), [task(0, 3.0, 130)]
+    bench.later(6)
+    [data] = bench.collect()
+    assert (data["batch_id"], [each["stage_id"] for each in data["stages"]]) == (6, [9, 41] if kept else [41])
+    asked = len(ui.asked)
+    bench.later(6)
+    assert (bench.collect(), len(ui.asked)) == ([], asked)
 
 
 @pytest.mark.parametrize("evicted", [1, 30, 61, 100])
