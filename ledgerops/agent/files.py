@@ -27,7 +27,7 @@ class FileCollector:
 
     def collect(self) -> None:
         """Queues the files of the newest batch of each run that reads files, once for each batch. Raises nothing."""
-        runs = self._runs.runs()
+        runs = self._runs.recent()
         for run in runs:
             batch = run.files
             if batch is None or not batch.sources or self._read_batch.get(run.run_id) == batch.batch_id:

@@ -70,7 +70,7 @@ class TableCollector:
         """Queues what is new of the tables of each run. Raises FileError at the end for one that cannot be read."""
         self._round += 1
         self._used.clear()
-        runs = [run for run in self._runs.runs() if run.session.classic and (run.tables or run.sink_table)]
+        runs = [run for run in self._runs.recent() if run.session.classic and (run.tables or run.sink_table)]
         for run in runs:
             self._collect(run)
         active, sessions = {run.run_id for run in runs}, {run.session.key for run in runs}

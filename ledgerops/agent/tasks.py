@@ -98,7 +98,7 @@ class TaskCollector:
         not answer properly, after all were tried. When none could be read, the next calls do nothing for a while."""
         now = self._clock()
         spark = self._status()
-        due = {run.run_id: run for run in self._runs.runs() if self._due(run, now)}
+        due = {run.run_id: run for run in self._runs.recent() if self._due(run, now)}
         # noted before the question: of a batch that ends after it, the answer may have only a part
         finished = {run_id: run.last_batch for run_id, run in due.items() if run.last_batch is not None}
         if spark is None or not due or now < self._paused_until:
@@ -116,7 +116,7 @@ class TaskCollector:
             self._failures += 1
             raise problem
         self._failures = 0
-        active = {run.run_id for run in self._runs.runs()}
+        active = {run.run_id for run in self._runs.recent()}
         self._latest_read = {run_id: seen for run_id, seen in self._latest_read.items() if run_id in active}
         self._no_python = {run_id: vain for run_id, vain in self._no_python.items() if run_id in active}
         self._pass_over(page, active)

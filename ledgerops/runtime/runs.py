@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ from ledgerops.model.sources import NAMED, sink_table
 from ledgerops.signals.partitions import lowest_offsets
 
 SIGNS_OF_LIFE = ("started", "progress", "idle")  # events of Spark's own
+LAST_LOOK_SECONDS = 15.0  # for which collectors may still read of a run that has ended what its last batches did
 MAX_ENDED_RUNS = 1000  # run ids kept after their end: late observations must not bring a run back
 
 
@@ -70,9 +72,10 @@ class Consumed(NamedTuple):
 class Runs:
     """The registry writes it; every method may be called by any thread."""
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
+    def __init__(self, steady: Callable[[], float] = time.monotonic) -> None:
+        self._lock, self._steady = threading.Lock(), steady
         self._runs: dict[str, Run] = {}
+        self._over: list[tuple[float, Run]] = []  # those that ended a moment ago, and when
         self._ended: deque[str] = deque(maxlen=MAX_ENDED_RUNS)
         self._consumed: dict[str, Consumed] = {}  # by query
 
@@ -85,7 +88,14 @@ class Runs:
             if seen.kind == "terminated":
                 if seen.data.get("lost") is not True:  # a lost run may turn up again
                     self._ended.append(run_id)
-                self._runs.pop(run_id, None)
+                run, now = self._runs.pop(run_id, None), self._steady()
+                self._over = [each for each in self._over if now - each[0] < LAST_LOOK_SECONDS]
+                if (
+                    run is not None
+                    and history.ended is not None
+                    and not (history.ended.lost or history.ended.unwatched)
+                ):
+                    self._over.append((now, run))
                 return
             if seen.kind == "progress" and history.last is not None:
                 self._consumed[history.query] = Consumed(history.last.run_id, kafka_offsets(history.last))
@@ -127,6 +137,12 @@ class Runs:
         """A copy of the list, in the order of their starts; its items keep changing."""
         with self._lock:
             return list(self._runs.values())
+
+    def recent(self) -> list[Run]:
+        """The active runs, and those of living sessions that ended a moment ago."""
+        with self._lock:
+            over = [run for at, run in self._over if self._steady() - at < LAST_LOOK_SECONDS and run.session.alive]
+            return [*self._runs.values(), *over]
 
     def by_query(self) -> Mapping[str, Run]:
         """The newest run of each query that has one."""

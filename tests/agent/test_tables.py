@@ -8,8 +8,9 @@ import pytest
 from ledgerops.agent.delta_table import SURVEY_SECONDS
 from ledgerops.agent.hadoop_files import FileError
 from ledgerops.agent.tables import ASK_SECONDS, RETRY_SECONDS, TableCollector
+from ledgerops.model import history
 from ledgerops.model.observations import build
-from ledgerops.model.records import TableCommit, TablePosition, TableRead, Tables
+from ledgerops.model.records import Observation, TableCommit, TablePosition, TableRead, Tables
 from ledgerops.runtime.runs import TableInput
 from tests.agent.delta_logs import DeltaLog, LocalFiles
 from tests.agent.fakes import FakeSession, queue, roster_of, run_of, taken
@@ -106,6 +107,18 @@ def test_which_batches_count(case, first, counted):
     case.silver.commit(1, 50, by=("id-1", 4))
     [told] = case.collect()
     assert [commit.batch_id for commit in told.commits] == counted
+
+
+def test_what_a_run_wrote_last_is_told_after_its_end(case):
+    roster, past = roster_of(case.run), history.History("daily_counts")
+    case.collector = TableCollector(case.box, roster, lambda session: case.files, lambda: case.now)
+    case.collect()
+    case.silver.commit(1, 70, by=("id-1", 4))
+    past.end(T0, "run-1", None, None)
+    roster.note(Observation(T0, "terminated", "daily_counts", {"id": "id-1", "runId": "run-1"}), past, case.session)
+
+    [told] = case.collect(after=ASK_SECONDS)
+    assert [(each.batch_id, each.bytes) for each in told.commits] == [(4, 70)]
 
 
 def test_two_queries_that_read_one_table_ask_it_once(tmp_path):

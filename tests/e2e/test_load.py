@@ -7,8 +7,9 @@ from ledgerops.ledger.plan.record_stream import PlanStream
 from ledgerops.load.generator.kafka import KafkaTarget
 from ledgerops.load.generator.pacer import produce
 from ledgerops.servers.kafka import Kafka
-from tests.cli.test_load import ORIGIN, make, plan, read  # noqa: F401  `plan` is a fixture
+from tests.cli.test_load import ORIGIN, make, plan  # noqa: F401  `plan` is a fixture
 from tests.load.generator.expected import expected_records
+from tests.topics import read
 
 
 def test_a_load_waits_for_a_broker_that_is_away(server_jars, tmp_path, plan):  # noqa: F811

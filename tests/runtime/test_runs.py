@@ -1,11 +1,13 @@
-"""What of a run other threads may read: here the tables that it uses."""
+"""What of a run other threads may read: the tables that it uses, and what it did last."""
+
+from types import SimpleNamespace
 
 import pytest
 
 from ledgerops.model.history import History
 from ledgerops.model.records import Observation, Plan
 from ledgerops.model.spark_progress import parse_progress
-from ledgerops.runtime.runs import Runs
+from ledgerops.runtime.runs import LAST_LOOK_SECONDS, Runs
 from tests.build import T0, spark_json
 
 DELTA, ICEBERG = "DeltaSink[/lake/silver]", "Iceberg[lake.db.silver]"
@@ -32,3 +34,27 @@ def test_the_table_of_a_sink_is_known_after_a_batch_and_not_before_there_is_one(
     past.add(parse_progress(record))
     runs.note(Observation(T0, "progress", "silver", record), past, "session")
     assert run.sink_table == table
+
+
+@pytest.mark.parametrize(
+    ("marks", "alive", "seen"),
+    [
+        pytest.param({}, True, ["run-1"], id="it has ended"),
+        pytest.param({}, False, [], id="its session was stopped"),
+        pytest.param({"lost": True}, True, [], id="it was lost"),
+        pytest.param({"unwatched": True}, True, [], id="its session is watched no more"),
+    ],
+)
+def test_what_a_run_did_last_can_be_read_for_a_moment_after_its_end(marks, alive, seen):
+    now, session, past = [T0], SimpleNamespace(alive=True), History("silver")
+    runs = Runs(lambda: now[0])
+    past.start(T0, "id-1", "run-1")
+    runs.note(Observation(T0, "started", "silver", {"id": "id-1", "runId": "run-1"}), past, session)
+    assert [run.run_id for run in runs.recent()] == ["run-1"]
+
+    past.end(T0 + 5, "run-1", None, None, **marks)
+    runs.note(Observation(T0 + 5, "terminated", "silver", {"id": "id-1", "runId": "run-1", **marks}), past, session)
+    session.alive = alive
+    assert ([run.run_id for run in runs.recent()], runs.runs()) == (seen, [])
+    now[0] += LAST_LOOK_SECONDS
+    assert runs.recent() == []
