@@ -12,7 +12,7 @@ from ledgerops.agent.hadoop_files import HadoopFiles
 from ledgerops.model.records import LoggedCommit
 
 MAX_ENTRY_BYTES = 4 * 1024 * 1024  # of an entry that are read: some 15,000 files; more are not counted
-MAX_ENTRIES = 20  # read in one round, the newest
+MAX_ENTRIES = 50  # read in one round, the newest: every entry of a query with five batches a second
 
 
 class FileSinkLog:

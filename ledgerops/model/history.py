@@ -206,6 +206,9 @@ class History:
         if self.first_batch is None and not late:
             self.first_batch = progress.batch_id
         self.last_progress = progress.ended
+        for source, before in zip(progress.sources, last.sources if last is not None else (), strict=False):
+            if source.start == before.end:  # one object for both: a topic may have hundreds of partitions
+                source.start = before.end
         self.batches.append(progress)
         if last is not None and last.run_id == self.run_id and progress.started - last.ended > PAUSE_SECONDS:
             self.waited.append(progress.started)

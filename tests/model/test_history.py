@@ -133,6 +133,14 @@ def test_memory_is_bounded_and_older_batches_keep_their_figures_but_not_custom_m
     assert (len(remembered.batches), len(remembered.trend)) == (MAX_BATCHES, TREND_POINTS)
 
 
+def test_offsets_where_a_batch_begins_and_the_one_before_has_ended_are_kept_once():
+    starts, ends = ({("orders", "0"): 5}, {("orders", "0"): 9}, {("orders", "0"): 7}), ({("orders", "0"): 9},) * 3
+    remembered = history([batch(n, sources=(source(start=starts[n], end=dict(ends[n])),)) for n in range(3)])
+    first, second, third = (each.sources[0] for each in remembered.batches)
+    assert second.start is first.end
+    assert third.start == {("orders", "0"): 7}, "a batch that begins elsewhere keeps its own"
+
+
 def test_the_trend_adds_up_what_fell_into_its_stretch():
     trend = history([batch(number, operators=(operator(rows=number),)) for number in range(5)]).trend
     assert (sum(point.rows for point in trend), sum(point.batches for point in trend)) == (500, 5)
