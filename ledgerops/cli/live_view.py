@@ -87,11 +87,11 @@ def card(query: Document, width: int) -> list[Text]:
         count(_arriving(query)),
         count(query["rates"]["processed"]),
         count(query["backlog"]),
-        duration(query["drain_seconds"]),
+        _roughly(query["drain_seconds"]),
     )
     details = _columns(
         DETAILS,
-        duration(query["watermark_lag"]),
+        _roughly(query["watermark_lag"]),
         count(state.get("rows")),
         size(state.get("bytes")),
         ratio((query["skew"] or {}).get("ratio")),
@@ -119,6 +119,11 @@ def _roomy(query: Document, width: int, console: Console) -> list[Text]:
     if lines[-1].plain.find(verdict.plain) < 0:  # it was cut to make room for the throughput
         lines[-1:] = _wrapped(verdict, width, console)
     return [*lines, *_remedy(query, width, console), Text()]
+
+
+def _roughly(seconds: float | None) -> str:
+    """A duration in its largest unit, which fits a column: `16 min` of 16 min 52 s."""
+    return " ".join(duration(seconds).split()[:2])
 
 
 def phase_bar(batch: Document, interval: float | None, width: int) -> Text:

@@ -330,7 +330,7 @@ def _sum_up(document: Mapping[str, Any], lowest: Severity) -> Line:
     queries = document["queries"]
     counted = f"{format.counted(len(queries), 'query', 'queries')} at {format.instant(document['at'])}"
     sick = [
-        f"{clean(query['query'])} ({', '.join(cause['rule'] for cause in query['root_causes'])})"
+        _grouped((query["query"], cause["rule"]) for cause in query["root_causes"])
         for query in queries
         if any(_at_least(cause["severity"], lowest) for cause in query["root_causes"])
     ]

@@ -30,5 +30,6 @@ def longer_interval(view: QueryView, batch_seconds: float, why: str = "") -> tup
 
 def _raised(view: QueryView, times: float) -> list[tuple[str, int]]:
     read = max(offsets_read(view), default=0)
-    reached = (cap for cap in caps(view.plan.rate_limits) if cap.limit not in COUNTED or times * read > cap.value)
+    amounts = (cap for cap in caps(view.plan.rate_limits) if not cap.limit.unit.endswith("seconds"))
+    reached = (cap for cap in amounts if cap.limit not in COUNTED or times * read > cap.value)
     return [(cap.option, ceil(times * cap.value)) for cap in reached]

@@ -18,7 +18,7 @@ from ledgerops.diagnosis.limits import NOISE_SHARE
 from ledgerops.metrics.pressure import FILE_AGE
 from ledgerops.model.finding import Evidence
 from ledgerops.model.records import FilesRead, Progress
-from ledgerops.model.sources import caps
+from ledgerops.model.sources import NAMED, caps
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
@@ -77,9 +77,11 @@ def _files(view: QueryView) -> Iterator[Wait]:
 
 
 def _commits(view: QueryView) -> Iterator[Wait]:
-    limits = caps(view.plan.rate_limits)
-    option, cap = (limits[0].option, limits[0].value) if limits else ("", 0)
+    kinds = {source.name: NAMED[source.kind] for source in view.last.sources} if view.last is not None else {}
     for name in view.tables.read:
+        own = kinds[name].limits if name in kinds else ()
+        limits = [each for each in caps(view.plan.rate_limits) if each.limit in own]
+        option, cap = (limits[0].option, limits[0].value) if limits else ("", 0)
         left = list(_left(view, name))
         ages, versions = [(started, age) for started, age, _ in left], [count for *_, count in left]
         wait = partial(Wait, "commits", name, option, cap)

@@ -47,7 +47,8 @@ def _controls(chosen: Sequence[Case], steps: dict[str, Step]) -> list[tuple[Case
     for giver, taker in CONTROLS:
         given = next((steps[case.name] for case in chosen if case.kind == giver and case.name in steps), None)
         case = next((case for case in chosen if case.kind == taker), None)
-        if given is not None and given.settings and case is not None:
-            made = treated(case, given.settings)
-            found.append((replace(made, name=f"{case.name}-with-{giver}"), given))
+        if given is not None and case is not None:
+            made = _again(case, given)
+            if made is not None:
+                found.append((replace(made, name=f"{case.name}-with-{giver}"), given))
     return found

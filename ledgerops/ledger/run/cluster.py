@@ -70,14 +70,14 @@ def _addresses(master: str) -> Iterator[tuple[str, int]]:
     if scheme not in ("spark", "k8s"):
         return
     for each in rest.split(","):
-        address = urlsplit(each if "://" in each else f"{'https' if scheme == 'k8s' else 'spark'}://{each}")
         try:
-            port = address.port or DEFAULT_PORTS.get(address.scheme, 443)
+            address = urlsplit(each if "://" in each else f"{'https' if scheme == 'k8s' else 'spark'}://{each}")
+            host, port = address.hostname, address.port or DEFAULT_PORTS.get(address.scheme, 443)
         except ValueError:
-            port = 0
-        if not address.hostname or not port:
+            host, port = None, 0
+        if not host or not port:
             raise UserError(f"not a Spark master: {master}; write spark://HOST:PORT or k8s://https://HOST:PORT")
-        yield address.hostname, port
+        yield host, port
 
 
 def check_file_system(spark: SparkSession, folder: Path) -> None:

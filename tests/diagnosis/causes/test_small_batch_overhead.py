@@ -74,6 +74,7 @@ def test_a_longer_interval_is_advised_where_it_is_longer_than_that_of_the_query(
     "limits, more",
     ("each batch reads what it allows", {"maxOffsetsPerTrigger": "20"}, " and maxOffsetsPerTrigger to 39"),
     ("it allows far more", {"maxOffsetsPerTrigger": "5000"}, ""),
+    ("a time is no amount", {"kinesis.executor.maxFetchTimeInMs": "1000"}, ""),
     ("files: what a batch leaves is not known", {"maxFilesPerTrigger": "2"}, " and maxFilesPerTrigger to 4"),
 )
 def test_a_longer_interval_goes_with_a_limit_that_lets_in_as_much_a_second(history, limits, more):

@@ -20,7 +20,7 @@ def reads(history, waits, versions=None, run_id="run-1", **case):
     for batch, waited, left in zip(batches, waits, lefts, strict=True):
         at = batch.ended + 0.4
         read = TableRead(head=99, versions=0 if waited == 0 else left, since=at - waited if waited else None)
-        view.history.add_tables(Tables(at, run_id, {"orders": read}))
+        view.history.add_tables(Tables(at, run_id, {batch.sources[0].name: read}))
     return view.at(view.now + 0.5)
 
 
@@ -38,6 +38,11 @@ def test_commits_that_wait_for_longer_and_longer_are_a_query_that_falls_behind_a
     )
     # 12 files arrive in an interval: a quarter of the commits is read
     assert capped.remedies[0].action == "raise maxFilesPerTrigger to about 18 and start the query again"
+
+
+def test_the_cap_of_another_source_is_none_of_the_table(history):
+    view = reads(history, GROWS, plan={"rate_limits": {"maxOffsetsPerTrigger": "1000"}})
+    assert (unread(view).option, len([*FALLING_BEHIND.check(view)])) == ("", 1)
 
 
 @cases(

@@ -38,7 +38,8 @@ def test_one_of_several_masters_is_enough():
 
 
 def test_an_address_without_a_host_is_named_and_yarn_finds_its_master_itself():
-    assert "not a Spark master: spark://:x" in refusal_of(cluster.check_master, "spark://:x")
+    for master in ("spark://:x", "spark://[::1", "k8s://https://[x"):
+        assert f"not a Spark master: {master}" in refusal_of(cluster.check_master, master)
     cluster.check_master("yarn")
 
 
