@@ -5,21 +5,28 @@
 A transaction is {"transaction_id": "T1", "type": "Debit", "amount": "12.50"}, its answer {"transaction_id": "T1",
 "score": 0.2731}. One that cannot be scored has `error`, the reason, in place of `score`.
 The score is a function of the transaction alone: half of crc32(transaction_id) / 2^32, plus 0.3 x amount / 100,000 (at
-most 0.3), plus 0.2 for a debit; rounded to four digits. `RiskService` serves it from threads of this process.
+most 0.3), plus 0.2 for a debit; rounded to four digits. `RiskService` runs the service as a process, which ends with
+its parent.
 """
 
 import json
 import math
+import os
 import random
+import socket
+import sys
 import time
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from http import HTTPStatus
-from typing import Any
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Self
 from urllib.parse import urlsplit
 
-from ledgerops.servers.background import Background, Quiet
+from ledgerops.errors import UserError
+from ledgerops.servers import process
 
 MAX_TRANSACTIONS = 1000  # in a call
 HANG_SECONDS = 60.0  # how long a call that hangs keeps its connection
@@ -58,19 +65,20 @@ class Behaviour:
     seed: int = 0
 
 
-class RiskService(Background):
-    """Answers as a behaviour says on a free port of 127.0.0.1, at `url`, until the end of a `with`."""
+class ScoreServer(ThreadingHTTPServer):
+    """Listens on a port of 127.0.0.1 and answers as a behaviour says."""
 
-    closed = False
+    daemon_threads = True
+    request_queue_size = 128
 
-    def __init__(self, behaviour: Behaviour = Behaviour()) -> None:
+    def __init__(self, port: int, behaviour: Behaviour) -> None:
+        super().__init__(("127.0.0.1", port), Handler)
         self.behaviour, self._random = behaviour, random.Random(behaviour.seed)
-        super().__init__(Handler)
 
-    def close(self) -> None:
-        """Ends it, also for connections that are open."""
-        self.closed = True
-        super().close()
+    @property
+    def url(self) -> str:
+        """The address of the service, without a path."""
+        return f"http://127.0.0.1:{self.server_port}"
 
     def next_outcome(self) -> str:
         """The outcome of the next call: "hang", "fail" or "answer". Safe for several threads."""
@@ -83,20 +91,17 @@ class RiskService(Background):
         """A client that gave up is no event."""
 
 
-class Handler(Quiet):
+class Handler(BaseHTTPRequestHandler):
     """The call of the service; see the module."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     wbufsize = -1  # head and body in one packet
     timeout = 300.0
-    server: RiskService
+    server: ScoreServer
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        if self.server.closed:  # on a connection from before
-            self.close_connection = True
-            return
         if urlsplit(self.path).path != "/scores":
             self._answer(HTTPStatus.NOT_FOUND, {"error": f"no {self.path}"})
             return
@@ -112,6 +117,9 @@ class Handler(Quiet):
         elif self._is_answered():
             self._answer(HTTPStatus.OK, {"scores": [_scored(one) for one in transactions]})
 
+    def log_message(self, format: str, *args: Any) -> None:
+        """Says nothing: thousands of calls would drown what matters."""
+
     def _is_answered(self) -> bool:
         """Waits, and draws whether this call gets its answer; one that does not has been dealt with."""
         outcome = self.server.next_outcome()
@@ -123,7 +131,12 @@ class Handler(Quiet):
         return outcome == "answer"
 
     def _answer(self, status: HTTPStatus, document: Mapping[str, Any]) -> None:
-        self.reply(status, json.dumps(document).encode(), {"Content-Type": "application/json"})
+        body = json.dumps(document).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
 
 
 def _scored(transaction: Mapping[str, Any]) -> dict[str, Any]:
@@ -131,3 +144,53 @@ def _scored(transaction: Mapping[str, Any]) -> dict[str, Any]:
         return {"transaction_id": transaction.get("transaction_id"), "score": score(transaction)}
     except NotScorable as problem:
         return {"transaction_id": transaction.get("transaction_id"), "error": str(problem)}
+
+
+class RiskService(process.Server):
+    """The service as a process: started at once, stopped by `stop`, by the end of a `with`, or with this process."""
+
+    def __init__(self, behaviour: Behaviour | None = None) -> None:
+        self.behaviour = behaviour or Behaviour()
+        self.url = ""
+        self.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Starts it, on the port that it had before if it had one. Raises UserError when it does not come up."""
+        port = urlsplit(self.url).port or process.free_port()
+        root = str(Path(__file__).parents[2])
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))}
+        command = [sys.executable, "-m", "ledgerops.servers.risk", str(port), json.dumps(asdict(self.behaviour))]
+        self._process = process.Process("the risk service", command, Path(os.devnull), env=environment)
+        self.url = f"http://127.0.0.1:{port}"
+        try:
+            self._process.wait_until(lambda: _listens(port), START_SECONDS)
+        except UserError:
+            raise UserError("the risk service did not start; run python -m ledgerops.servers.risk to see why") from None
+
+
+def _listens(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), 1).close()
+    except OSError:
+        return False
+    return True
+
+
+def main(port: str = "0", behaviour: str = "{}") -> None:
+    """Prints its address, then serves until it is interrupted. Port 0: any free one; the behaviour is JSON."""
+    server = ScoreServer(int(port), Behaviour(**json.loads(behaviour)))
+    print(server.url, flush=True)
+    try:
+        server.serve_forever()
+    except KeyboardInterrupt:
+        pass
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

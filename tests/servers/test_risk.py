@@ -5,7 +5,7 @@ import zlib
 import pytest
 import urllib3
 
-from ledgerops.servers.risk import MAX_TRANSACTIONS, Behaviour, NotScorable, RiskService, score
+from ledgerops.servers.risk import MAX_TRANSACTIONS, Behaviour, NotScorable, RiskService, ScoreServer, score
 from tests.tables import cases
 
 NOTHING = json.dumps({"transactions": []})
@@ -68,8 +68,8 @@ def test_a_bad_question_gets_a_status_and_the_service_lives_on(risk, body, statu
 
 def test_calls_fail_and_hang_in_the_share_that_was_asked_for():
     behaviour = Behaviour(latency_seconds=0.0, fail_share=0.3, hang_share=0.02, seed=1)
-    with RiskService(behaviour) as equal:
-        drawn = [equal.next_outcome() for _ in range(100)]
+    with ScoreServer(0, behaviour) as server:
+        drawn = [server.next_outcome() for _ in range(100)]
     found = []
     with RiskService(behaviour) as risk, urllib3.PoolManager(retries=False) as connections:
         for each in drawn:
@@ -88,3 +88,15 @@ def test_an_answer_takes_its_time():
         began = time.monotonic()
         post(risk.url)
         assert time.monotonic() - began >= 0.2
+
+
+def test_it_comes_back_on_its_port():
+    with RiskService() as risk:
+        before = risk.url
+        risk.stop()
+        with pytest.raises(urllib3.exceptions.HTTPError):
+            post(before)
+        risk.start()
+
+        assert risk.url == before
+        assert post(risk.url).status == 200
