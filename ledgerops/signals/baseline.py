@@ -2,11 +2,11 @@
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from functools import cached_property
 from statistics import median
 from typing import NamedTuple
 
 from ledgerops.model.records import Progress
+from ledgerops.signals.memo import kept
 from ledgerops.signals.run import Run
 from ledgerops.signals.trigger import Trigger
 
@@ -38,7 +38,7 @@ class Baseline:
         self._run = run
         self._trigger_interval = trigger_interval
 
-    @cached_property
+    @kept
     def settled(self) -> Sequence[Progress]:
         """The run's batches without its first: that one pays for warm-up."""
         batches = self._run.batches
@@ -46,7 +46,7 @@ class Baseline:
             return batches[FIRST_BATCHES:]
         return batches
 
-    @cached_property
+    @kept
     def steady(self) -> Sequence[Progress]:
         """The run's batches without its start: not the first one, none that began in the first WARM_UP_SECONDS. A long
         first batch is followed by a long warm-up: what waited meanwhile makes the second one large."""
@@ -62,27 +62,27 @@ class Baseline:
         )
         return batches[max(FIRST_BATCHES, bisect_left(batches, began, key=lambda batch: batch.started)) :]
 
-    @cached_property
+    @kept
     def trigger(self) -> Trigger:
         """The rhythm of the run's batches."""
         return Trigger(self._run, self.settled, self._trigger_interval)
 
-    @cached_property
+    @kept
     def recent(self) -> Sequence[Progress]:
         """The newest RECENT_BATCHES steady batches, or fewer where the run has not so many yet."""
         return self.steady[-RECENT_BATCHES:]
 
-    @cached_property
+    @kept
     def durations(self) -> Sequence[float]:
         """Seconds of the settled batches, the shortest first."""
         return sorted([batch.duration for batch in self.settled])
 
-    @cached_property
+    @kept
     def usual_duration(self) -> float | None:
         """Median batch duration in seconds over the settled batches; None before three of them."""
         return median(self.durations) if len(self.durations) >= MIN_DURATIONS else None
 
-    @cached_property
+    @kept
     def usual(self) -> Sequence[Progress]:
         """The batches with rows that were in time before the latest few; empty if they are too few to compare with."""
         interval = self.trigger.interval
@@ -96,7 +96,7 @@ class Baseline:
         latest = [batch for batch in self.recent if batch.rows > 0]
         return with_rows if interval or not latest or _differ(with_rows, latest) else []
 
-    @cached_property
+    @kept
     def slowdown(self) -> Slowdown | None:
         """How much longer the latest batches take than the usual ones; None without a past to compare with."""
         return self.slowdown_of(self.recent)

@@ -1,12 +1,12 @@
 """What a query can sustain: a line through its batches' rows and seconds, or what it did while saturated."""
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import NamedTuple
 
 from ledgerops.common.format import counted
 from ledgerops.signals.baseline import Baseline
 from ledgerops.signals.lag import Lag
+from ledgerops.signals.memo import kept
 from ledgerops.signals.rates import Rates
 from ledgerops.signals.theil_sen import fit_line
 from ledgerops.signals.trigger import BUSY_BATCHES, SATURATED_RATIO
@@ -71,7 +71,7 @@ class Capacity:
         self._rates = rates
         self._lag = lag
 
-    @cached_property
+    @kept
     def estimate(self) -> Estimate:
         """The line of batch time over rows; when saturated without one, the rows a second that were processed. What the
         query has just processed it can process: no line gives less."""
@@ -117,7 +117,7 @@ class Capacity:
         arrival, sustainable = self._rates.arrival, self.sustainable
         return arrival / sustainable if arrival is not None and sustainable else None
 
-    @cached_property
+    @kept
     def drain_seconds(self) -> float | None:
         """Seconds until the backlog is gone: as fast as it shrinks, else by what arrival leaves of the capacity. None
         when unknown or never."""

@@ -1,9 +1,9 @@
 """The executors of a driver and their cores."""
 
 from collections.abc import Sequence
-from functools import cached_property
 
 from ledgerops.model.records import DRIVER, Executor, Host
+from ledgerops.signals.memo import kept
 
 
 class Cluster:
@@ -12,7 +12,7 @@ class Cluster:
     def __init__(self, hosts: Sequence[Host]) -> None:
         self._hosts = hosts
 
-    @cached_property
+    @kept
     def executors(self) -> Sequence[Executor]:
         """The active executors that run tasks. Samples in which Spark did not answer have none and are skipped."""
         newest = next((sample for sample in reversed(self._hosts) if sample.executors), None)

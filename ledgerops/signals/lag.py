@@ -1,13 +1,13 @@
 """What a query has not read yet, in offsets, in seconds, and until the source deletes it; and its watermark's lag."""
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from itertools import pairwise
 from math import inf
 
 from ledgerops.model import head_table
 from ledgerops.model.history import backlog
 from ledgerops.model.records import LONG_RUNNING, BatchFiles, FilesRead, Heads, Partition, Progress
+from ledgerops.signals.memo import kept
 from ledgerops.signals.partitions import backlog_by_partition, lowest_offsets
 from ledgerops.signals.run import Run
 from ledgerops.signals.trigger import ALIGNMENT_SECONDS
@@ -29,18 +29,18 @@ class Lag:
     def __init__(self, run: Run) -> None:
         self._run = run
 
-    @cached_property
+    @kept
     def backlog(self) -> int | None:
         """Offsets not read yet, over all partitions, when the last batch began."""
         return backlog(self._run.last) if self._run.last else None
 
-    @cached_property
+    @kept
     def shrinks(self) -> bool:
         """Whether the backlog fell over each of the latest batches."""
         latest = [left for _, left in lefts(self._run.batches[-SHRINKING_BATCHES:])]
         return len(latest) == SHRINKING_BATCHES and all(later < earlier for earlier, later in pairwise(latest))
 
-    @cached_property
+    @kept
     def falls_by(self) -> float:
         """Offsets a second by which the backlog fell since it was highest in the latest batches; 0 where it did not."""
         latest = lefts(self._run.batches)[-PACE_BATCHES:]
@@ -49,18 +49,18 @@ class Lag:
         (first, most), (last, left) = max(latest, key=lambda each: each[1]), latest[-1]
         return (most - left) / (last.ended - first.ended) if left < most and last.ended > first.ended else 0.0
 
-    @cached_property
+    @kept
     def backlog_by_partition(self) -> Mapping[Partition, int]:
         """The same by (topic, partition), none of them negative; empty before the first batch."""
         return backlog_by_partition(self._run.last) if self._run.last else {}
 
-    @cached_property
+    @kept
     def consumed(self) -> Mapping[Partition, int]:
         """The next offset to read of each partition; where two sources read one, that of the slower."""
         sources = self._run.last.sources if self._run.last is not None else ()
         return sources[0].end if len(sources) == 1 else lowest_offsets(source.end for source in sources)
 
-    @cached_property
+    @kept
     def consumed_until(self) -> Mapping[Partition, float]:
         """When each partition's consumed offset was its head: the age of that instant is the lag in seconds. Infinity
         stands for 'nothing left when the last batch began'. The resolution is the trigger interval."""
@@ -80,7 +80,7 @@ class Lag:
                 found[partition] = inf if at >= head_table.offsets_read_at(self._run.last) - slack else at
         return found
 
-    @cached_property
+    @kept
     def _ambiguous(self) -> frozenset[Partition]:
         """Partitions that have one name in two sources of the query but are not the same: on two clusters, or from two
         plans of the ledger's own source. Their heads share one table, from which no time can be read then."""
@@ -100,24 +100,24 @@ class Lag:
         heads, times = self._run.history.head_times.get(partition, ((), ()))
         return head_table.time_of_offset(heads, times, self.consumed[partition])
 
-    @cached_property
+    @kept
     def seconds(self) -> float | None:
         """The largest lag in seconds over all partitions, now: of what `unread_offsets` counts."""
         oldest = min(self.unread_since.values(), default=None)
         return None if oldest is None else max(0.0, self._run.now - oldest)
 
-    @cached_property
+    @kept
     def asked(self) -> Heads | None:
         """The newest sample of the collector that reads the source itself, answered or not; None without one."""
         return next((heads for heads in reversed(self._run.history.heads) if heads.at <= self._run.now), None)
 
-    @cached_property
+    @kept
     def heads(self) -> Heads | None:
         """The newest answer of the source itself; None without a collector."""
         answered = (heads for heads in reversed(self._run.history.heads) if heads.error is None)
         return next((heads for heads in answered if heads.at <= self._run.now), None)
 
-    @cached_property
+    @kept
     def unread(self) -> Mapping[Partition, int]:
         """Offsets not read yet by the newest heads known: those of the last batch, or later ones of the source itself.
 
@@ -140,12 +140,12 @@ class Lag:
         }
         return {**self.backlog_by_partition, **asked}
 
-    @cached_property
+    @kept
     def unread_offsets(self) -> int | None:
         """The same over all partitions; None when no source says how far its head is."""
         return sum(self.unread.values()) if self.unread else None
 
-    @cached_property
+    @kept
     def unread_since(self) -> Mapping[Partition, float]:
         """`consumed_until` by the newest heads known; infinity where nothing is left."""
         if self.unread is self.backlog_by_partition:
@@ -156,7 +156,7 @@ class Lag:
             if (at := inf if left == 0 else self._was_head(partition)) is not None
         }
 
-    @cached_property
+    @kept
     def headroom(self) -> Mapping[Partition, float]:
         """Seconds until the oldest unread record of each partition is deleted; 0 where it is gone already.
 
@@ -194,7 +194,7 @@ class Lag:
                 found[partition] = min(limits)
         return found
 
-    @cached_property
+    @kept
     def files(self) -> Sequence[tuple[Progress, BatchFiles]]:
         """The batches of the run whose files are known, with these, oldest first."""
         if not self._run.history.files:
@@ -202,12 +202,12 @@ class Lag:
         known = {each.batch_id: each for each in self._run.history.files if each.run_id == self._run.history.run_id}
         return [(batch, known[batch.batch_id]) for batch in self._run.batches if batch.batch_id in known]
 
-    @cached_property
+    @kept
     def newest_files(self) -> Mapping[str, FilesRead]:
         """What the newest of these batches read, by source; empty where none is known."""
         return self.files[-1][1].sources if self.files else {}
 
-    @cached_property
+    @kept
     def file_ages(self) -> Mapping[tuple[str, str], float]:
         """By (source, "oldest" or "newest"): seconds from that file's modification to the start of the same batch.
 
@@ -222,7 +222,7 @@ class Lag:
                 found[name, "newest"] = max(0.0, batch.started - read.newest)
         return found
 
-    @cached_property
+    @kept
     def watermark(self) -> float | None:
         """Seconds from the watermark to now: grows while the query is stuck or its input is old."""
         last = self._run.last

@@ -1,8 +1,10 @@
-"""Memoization: a function of a view is evaluated once for each view."""
+"""Memoization: a function of a view, and a property of a signal, is evaluated once for each view."""
+
+from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, overload
 
 Value = TypeVar("Value")
 MISSING = object()
@@ -29,3 +31,27 @@ def once(judge: Callable[[Asked], Value]) -> Callable[[Asked], Value]:
         return found
 
     return ask
+
+
+class kept(Generic[Value]):  # noqa: N801 - a decorator
+    """A property that is computed when it is first read, like functools.cached_property, which takes a lock each time:
+    a view has one reader."""
+
+    def __init__(self, compute: Callable[[Any], Value]) -> None:
+        self.compute = compute
+        self.__doc__ = compute.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, signal: None, owner: type) -> kept[Value]: ...
+
+    @overload
+    def __get__(self, signal: object, owner: type) -> Value: ...
+
+    def __get__(self, signal: object | None, owner: type) -> Value | kept[Value]:
+        if signal is None:
+            return self
+        value = signal.__dict__[self.name] = self.compute(signal)
+        return value

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from functools import cached_property
 from typing import Any
 
 from ledgerops.config import FRESHNESS_OBJECTIVE_SECONDS
@@ -13,6 +12,7 @@ from ledgerops.signals.baseline import Baseline
 from ledgerops.signals.capacity import Capacity
 from ledgerops.signals.cluster import Cluster
 from ledgerops.signals.lag import Lag
+from ledgerops.signals.memo import kept
 from ledgerops.signals.rates import Rates
 from ledgerops.signals.run import Run
 from ledgerops.signals.skew import Skew
@@ -72,12 +72,12 @@ class QueryView:
         """The name of the query, as in its history."""
         return self.history.query
 
-    @cached_property
+    @kept
     def batches(self) -> Sequence[Progress]:
         """The remembered batches of the current run, oldest first."""
         return self.run.batches
 
-    @cached_property
+    @kept
     def last(self) -> Progress | None:
         """The newest batch of the run; None before the first."""
         return self.run.last
@@ -92,22 +92,22 @@ class QueryView:
         """The state operators of the newest batch; none before the first."""
         return self.last.operators if self.last is not None else ()
 
-    @cached_property
+    @kept
     def interval(self) -> float:
         """The trigger interval in seconds; 0 where there is none, or none is known."""
         return self.trigger.interval or 0.0
 
-    @cached_property
+    @kept
     def plan(self) -> Plan:
         """What is known of the run's plan; all unknown when the plan was not read."""
         return self.run.plan
 
-    @cached_property
+    @kept
     def trigger(self) -> Trigger:
         """The rhythm of the run's batches."""
         return self.baseline.trigger
 
-    @cached_property
+    @kept
     def unread_since(self) -> Mapping[Partition, float]:
         """When the oldest unread row came, in epoch seconds, of partitions by their offsets, and of tables and sources
         that tell it themselves; infinity where nothing is left."""

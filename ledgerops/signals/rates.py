@@ -2,10 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 
 from ledgerops.model import head_table
 from ledgerops.model.records import Offsets, Progress
+from ledgerops.signals.memo import kept
 from ledgerops.signals.run import Run
 
 FACTOR_BATCHES = 60  # newest batches that rows per offset are taken over
@@ -59,12 +59,12 @@ class Rates:
     def __init__(self, run: Run) -> None:
         self._run = run
 
-    @cached_property
+    @kept
     def rows_per_offset(self) -> Mapping[str, float]:
         """Rows per offset by source, over the last FACTOR_BATCHES batches; a source that read nothing is absent."""
         return rows_per_offset(self._run.batches[-FACTOR_BATCHES:])
 
-    @cached_property
+    @kept
     def arrival_by_source(self) -> Mapping[str, float]:
         """Rows a second that arrive at each source, by the growth of its heads: consumption cannot hide it."""
         last, recent = self._run.last, self._run.recent
@@ -72,7 +72,7 @@ class Rates:
             return {source.name: 0.0 for source in last.sources if source.latest}
         return arrival_between(recent[0], recent[-1], self.rows_per_offset) if len(recent) > 1 else {}
 
-    @cached_property
+    @kept
     def arrival(self) -> float | None:
         """Rows a second that arrive, over all sources that report their heads."""
         return sum(self.arrival_by_source.values()) if self.arrival_by_source else None
@@ -82,7 +82,7 @@ class Rates:
         found = arrival_between(batches[0], batches[-1], self.rows_per_offset) if len(batches) > 1 else {}
         return sum(found.values()) if found else None
 
-    @cached_property
+    @kept
     def read_by_source(self) -> Mapping[str, float]:
         """Rows a second of wall time read from each source over the last minute; 0 when idle."""
         last, recent = self._run.last, self._run.recent
@@ -99,7 +99,7 @@ class Rates:
                 rows[source.name] += source.rows
         return {name: count / span for name, count in rows.items()} if span > 0 else {}
 
-    @cached_property
+    @kept
     def processed(self) -> float | None:
         """Rows a second of batch time over the last minute: what the query processes while it is busy."""
         seconds = sum(batch.duration for batch in self._run.recent)

@@ -2,10 +2,10 @@
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from functools import cached_property
 
 from ledgerops.model.history import History
 from ledgerops.model.records import Plan, Progress, Running, StageSummary, TaskSummary
+from ledgerops.signals.memo import kept
 
 WINDOW_SECONDS = 60.0  # over which rates are computed
 MIN_RECENT = 3  # batches for that, however long ago they began
@@ -18,23 +18,23 @@ class Run:
         self.history = history
         self.now = now
 
-    @cached_property
+    @kept
     def batches(self) -> Sequence[Progress]:
         """The remembered batches of the current run, oldest first."""
         return list(self.history.run)
 
-    @cached_property
+    @kept
     def last(self) -> Progress | None:
         """The newest batch of the run; None before the first."""
         return self.history.last if self.batches else None
 
-    @cached_property
+    @kept
     def plan(self) -> Plan:
         """What is known of the run's plan; all unknown when the plan was not read."""
         plan = self.history.plan
         return plan if plan is not None and plan.run_id == self.history.run_id else Plan(self.history.run_id or "")
 
-    @cached_property
+    @kept
     def recent(self) -> Sequence[Progress]:
         """The batches that began in the last minute, at least the last three if there are so many."""
         first = bisect_left(self.batches, self.now - WINDOW_SECONDS, key=lambda batch: batch.started)
@@ -45,7 +45,7 @@ class Run:
         """Whether Spark reports that there is nothing to read."""
         return self.history.idle_since is not None
 
-    @cached_property
+    @kept
     def running_seconds(self) -> float | None:
         """How long the present batch has been running, as the watchdog saw it; None when none runs."""
         running = self.history.running
@@ -56,18 +56,18 @@ class Run:
         """The batch that runs, or ran when the run ended; None without one."""
         return self.history.running or self.history.interrupted
 
-    @cached_property
+    @kept
     def unfinished_seconds(self) -> float | None:
         """Seconds that the unfinished batch has been running, or had been when the run ended; None without one."""
         batch, ended = self.unfinished, self.history.ended
         return None if batch is None else max(0.0, (ended.at if ended is not None else self.now) - batch.since)
 
-    @cached_property
+    @kept
     def stateful(self) -> bool:
         """Whether the run keeps state, by its plan or by the operators of its last batch."""
         return bool(self.plan.stateful) or bool(self.last and self.last.operators)
 
-    @cached_property
+    @kept
     def tasks(self) -> TaskSummary | None:
         """The stages of the newest batch whose tasks were read, of the current run."""
         for summary in reversed(self.history.tasks):
@@ -75,7 +75,7 @@ class Run:
                 return summary
         return None
 
-    @cached_property
+    @kept
     def widest_stage(self) -> StageSummary | None:
         """The stage with most task time among those with several tasks: where skew costs most."""
         stages = [stage for stage in self.tasks.stages if stage.tasks > 1] if self.tasks else []

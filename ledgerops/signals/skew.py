@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from statistics import median
 
 from ledgerops.model.observed_metrics import OBSERVATION, HotKey, hottest_key
 from ledgerops.model.records import StageSummary
 from ledgerops.signals.cluster import Cluster
+from ledgerops.signals.memo import kept
 from ledgerops.signals.partitions import read_by_partition
 from ledgerops.signals.run import Run
 
@@ -43,7 +43,7 @@ class Skew:
     def __init__(self, run: Run, cluster: Cluster) -> None:
         self._run, self._cluster = run, cluster
 
-    @cached_property
+    @kept
     def ratios(self) -> Mapping[str, tuple[float | None, float | None]]:
         """(max / median, FLIP-418 score) by kind."""
         found: dict[str, tuple[float | None, float | None]] = {}
@@ -69,7 +69,7 @@ class Skew:
         idle = {each.executor_id for each in self._cluster.executors} - seconds.keys()
         return [*seconds.values(), *[0.0 for _ in sorted(idle)[: max(0, stage.tasks - len(seconds))]]]
 
-    @cached_property
+    @kept
     def hot_keys(self) -> Sequence[HotKey]:
         """The hottest key of each of the newest batches that observed keys, newest first; needs `instrument`."""
         newest = reversed(self._run.batches[-KEY_BATCHES:])
@@ -80,7 +80,7 @@ class Skew:
         """The hottest key of the newest batch that observed keys; None without `ledgerops.instrument`."""
         return self.hot_keys[0] if self.hot_keys else None
 
-    @cached_property
+    @kept
     def key_column(self) -> str | None:
         """The column that `instrument` observes as the key; None where it does not say."""
         for batch in reversed(self._run.batches[-KEY_BATCHES:]):

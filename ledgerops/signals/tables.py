@@ -4,10 +4,10 @@ Known from the tables' own histories, which a collector reads, or from what a so
 """
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 
 from ledgerops.model.records import NOTHING_REPORTED, Left, Partition, TableRead
 from ledgerops.model.records import Tables as TableSample
+from ledgerops.signals.memo import kept
 from ledgerops.signals.run import Run
 
 
@@ -17,39 +17,39 @@ class Tables:
     def __init__(self, run: Run) -> None:
         self._run = run
 
-    @cached_property
+    @kept
     def read(self) -> Mapping[str, TableRead]:
         """By source, what the table's own history says of its reader; empty without a collector."""
         known = self._run.history.tables
         return known.sources if known is not None and known.run_id == self._run.history.run_id else {}
 
-    @cached_property
+    @kept
     def samples(self) -> Sequence[TableSample]:
         """All that is still known of them, oldest first."""
         return [each for each in self._run.history.table_samples if each.run_id == self._run.history.run_id]
 
-    @cached_property
+    @kept
     def reported(self) -> Mapping[str, Left]:
         """What the sources themselves report as unread, by source; one that reports nothing is absent."""
         sources = self._run.last.sources if self._run.last is not None else ()
         return {source.name: source.reported for source in sources if source.reported != NOTHING_REPORTED}
 
-    @cached_property
+    @kept
     def versions(self) -> Mapping[str, int]:
         """Versions of each table that were not read."""
         return {name: table.versions for name, table in self.read.items()}
 
-    @cached_property
+    @kept
     def rows(self) -> Mapping[str, int]:
         """Rows that were not read: by the history of the table, else as the source reports it."""
         return self._unread("rows")
 
-    @cached_property
+    @kept
     def files(self) -> Mapping[str, int]:
         """Files that were not read, likewise."""
         return self._unread("files")
 
-    @cached_property
+    @kept
     def bytes(self) -> Mapping[str, int]:
         """Bytes that were not read, likewise."""
         return self._unread("bytes")
@@ -58,7 +58,7 @@ class Tables:
         told = [(name, getattr(each, unit)) for each_by in (self.reported, self.read) for name, each in each_by.items()]
         return {name: count for name, count in told if count is not None}
 
-    @cached_property
+    @kept
     def unread_since(self) -> Mapping[Partition, float]:
         """By (source, "0"): when the oldest unread row came, in epoch seconds; infinity where nothing is left."""
         ended = self._run.last.ended if self._run.last is not None else 0.0
@@ -74,7 +74,7 @@ class Tables:
                 found[name, "0"] = table.since
         return found
 
-    @cached_property
+    @kept
     def headroom(self) -> Mapping[Partition, float]:
         """By (source, "0"): seconds by which the oldest unread version is younger than the oldest that still exists.
         Only of tables from which versions have been deleted: a younger table keeps all of them."""
@@ -84,7 +84,7 @@ class Tables:
             if table.versions and table.since is not None and table.oldest_at is not None
         }
 
-    @cached_property
+    @kept
     def versions_since_checkpoint(self) -> int | None:
         """Versions of the sink's table since the newest checkpoint of its log, all of them where it has none."""
         known = self._run.history.tables

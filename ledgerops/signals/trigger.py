@@ -1,12 +1,12 @@
 """When a query's batches begin: the trigger interval, and how much of the time batches run."""
 
 from collections.abc import Sequence
-from functools import cached_property
 from itertools import pairwise
 from math import gcd
 
 from ledgerops.model.history import PAUSE_SECONDS
 from ledgerops.model.records import LONG_RUNNING, Progress
+from ledgerops.signals.memo import kept
 from ledgerops.signals.run import Run
 
 ALIGNMENT_SECONDS = PAUSE_SECONDS  # Spark starts a trigger on multiples of its interval, at most this late
@@ -26,7 +26,7 @@ class Trigger:
         self._settled = settled
         self._given = given
 
-    @cached_property
+    @kept
     def interval(self) -> float | None:
         """Seconds between triggers: as given, else from the plan, else from batches that had time to wait.
 
@@ -45,7 +45,7 @@ class Trigger:
         """Whether the plan or the batches say how often one begins; an event log and Spark Connect have no plan."""
         return self._run.plan.trigger is not None or self.interval is not None
 
-    @cached_property
+    @kept
     def ends_itself(self) -> bool:
         """Whether its runs end by themselves, as with AvailableNow, which an event log does not tell: each of several
         ended with a batch that had not waited for a trigger."""
@@ -60,12 +60,12 @@ class Trigger:
         ]
         return len(found) >= MIN_RUNS and all(found)
 
-    @cached_property
+    @kept
     def longest_pause(self) -> float | None:
         """The most seconds between the end of a batch and the start of the next; None before two batches."""
         return max((later.started - earlier.ended for earlier, later in pairwise(self._run.batches)), default=None)
 
-    @cached_property
+    @kept
     def busy_ratio(self) -> float | None:
         """Share of the time that batches took, over the last ten; 1 when they run back to back. None for continuous
         processing and real-time mode, whose batches fill their time whatever there is to do."""
