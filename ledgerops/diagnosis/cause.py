@@ -22,11 +22,17 @@ from ledgerops.signals.query_view import QueryView
 # of a harmed query's batch, from which what has grown is worth naming beside a larger cause; else it is WORTH_SHARE
 MIN_SHARE = 0.25
 QUOTED_SHARE = 0.02  # of the batch, from which a part is quoted as evidence
-FORMULAS: Mapping[str, str] = {  # of what every cause tells beside its parts; docs/verdict.md has the reasons
-    "profile_seconds": "typical batch: median of durationMs.triggerExecution / 1000 over the batches that are named",
-    "saving_seconds": "the seconds of the cause's parts less the usual for as many rows (`docs/verdict.md`)",
-    "stretch_by_<part>": "where others have the cores: how many times as long work takes (`docs/verdict.md`)",
-    "stretch_of_tasks": "the same for tasks that compute",
+FORMULAS: Mapping[str, str] = {  # of what every cause tells beside its parts
+    "profile_seconds": "typical batch: median of durationMs.triggerExecution / 1000 over the batches that the finding "
+    "names. The seconds of a part are the median of its shares of these batches, scaled so that all parts add up to it",
+    "saving_seconds": "the seconds of the cause's parts, less the same of the usual batches that the finding names; "
+    "parts that grow with the rows may take as many times longer as there are more, as far as they need that, but not "
+    "for at most 100 rows while less than 1.2 times as many a second come as usual",
+    "stretch_by_<part>": "where others have the cores: how many times as long the work takes. What the newest batches "
+    "lost at equal rows, for other processes at most what queryPlanning, walCommit and commitOffsets lost together; "
+    "without a healthy past these three over 0.4 s. With a CPU limit 1 + cores_held_back / own_cores_used",
+    "stretch_of_tasks": "the same for tasks that work; without a healthy past at least 1 over the share of the cores "
+    "that other processes leave, which is at least 0.1; with a CPU limit at least 10, of tasks of other machines 1",
 }
 
 

@@ -321,7 +321,7 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
     },
     # self
     "observer-degraded": {
-        GENERAL: FirstStep("search the driver's log for `further failures are only counted`"),
+        GENERAL: FirstStep("search the driver's log for `only counted`"),
         "tasks": FirstStep("see the reason in the driver's log; where ui_url is set, check that this Spark UI answers",
             "tasks or executors fail"),
         "worker": FirstStep("raise the trigger interval of queries with very short ones", "the observer is too slow"),

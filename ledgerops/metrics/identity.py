@@ -23,8 +23,8 @@ def _info(view: QueryView) -> Series:
     }
 
 
-# a run that is shorter may be over before its plan was read
-MAX_UNREAD_SECONDS = 5.0
+# a run that is shorter may be over before its plan was read, as it is every second
+MAX_UNREAD_SECONDS = 3.0
 
 
 def _done(view: QueryView) -> bool:
@@ -48,7 +48,8 @@ ACTIVE: Metric[QueryView] = Metric("ledgerops_query_active", "1 while a run of t
     read=lambda view: {(): 0.0 if view.history.ended else 1.0}, survives=True, unbudgeted=True)  # fmt: skip
 EXPECTED: Metric[QueryView] = Metric("ledgerops_query_expected",
     "1 for each query that this driver has run or is configured to expect; it stays after the query has ended, "
-    "unless its trigger (available now, once) ended it, or its session was detached.",
+    "unless its trigger (available now, once) ended it, which a clean end within three seconds is taken for while no "
+    "run's trigger is known, or its session was detached.",
     read=lambda view: {} if _done(view) else {(): 1.0}, survives=True, unbudgeted=True)  # fmt: skip
 RESTARTS: Metric[QueryView] = Metric("ledgerops_query_restarts_total",
     "Runs of the query after its first: the same name, a new run id.",

@@ -6,11 +6,12 @@ Impact: every batch takes longer, however few rows it has, so batches outlast th
     file sinks often write to the same storage and slow down as well.
 Diagnosis: 1. `sum by (phase)
     (rate(ledgerops_batch_phase_seconds_total{app="APP",query="QUERY",phase=~"wal_commit|commit_offsets"}[5m]))` divided
-    by `scalar(sum(rate(ledgerops_batches_total{app="APP",query="QUERY"}[5m])))` is the seconds of each write: well
-    above 0.5 s, the storage is slow.
-    2. Write a small file to the checkpoint folder by hand. If that is slow too, check an object store for throttling,
-    HDFS' name node, a disk's queue (`iostat -x`). If not, look for garbage collection and a busy CPU in the driver.
-    3. If other queries have the same finding, they share the storage and its limits.
+    by `scalar(sum(rate(ledgerops_batches_total{app="APP",query="QUERY"}[5m])))` gives the seconds of each write. Well
+    above 0.5 s means that the storage is slow.
+    2. Time the writing of a small file to the checkpoint folder by hand. If it is slow too, the storage is the cause:
+    on an object store check for throttling, on HDFS check the name node, on a disk check its queue (`iostat -x`). If it
+    is fast, the driver is: look for garbage collection and a busy CPU there.
+    3. Check whether other queries have the same finding. If they do, they share the storage and its limits.
 Mitigation: make the trigger interval longer if results may be that old: fewer batches write fewer files. Then move the
     checkpoint, while the query is stopped, to storage with low latency that all executors share (HDFS or NFS rather
     than an object store), raise its rate limit, or clear a full disk. For a stateless query with a Kafka sink,

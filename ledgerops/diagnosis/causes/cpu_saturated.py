@@ -4,16 +4,18 @@ Meaning: batches need much longer than they would with free cores. Either other 
     driver's container has a CPU limit that is used up: then the machine may be idle, and the container still stops all
     threads until the next period of its limit (100 ms) begins.
 Impact: everything that the query does takes longer, including planning and commits, and it falls behind.
-Diagnosis: 1. The finding says who uses most cores. What is in `ledgerops_host_cpu_busy_ratio{app="APP"}` and not in
-    `rate(ledgerops_process_cpu_seconds_total{app="APP"}[5m])` by `kind` is used by other processes: `top -o %CPU` names
-    them.
-    2. If a limit is used up, `rate(ledgerops_host_cpu_held_back_seconds_total{app="APP"}[5m])` is how many more cores
-    would be used than the `ledgerops_host_cpu_limit_cores{app="APP"}` that are allowed.
-    3. If Python workers use the cores, see `python-bound`; if the driver's JVM does, `input-overload` and
-    `gc-pressure`.
+Diagnosis: 1. Read in the finding who uses most cores, or compare
+    `rate(ledgerops_process_cpu_seconds_total{app="APP"}[5m])` by `kind` with
+    `ledgerops_host_cpu_busy_ratio{app="APP"}`. What the driver and its workers do not use is used by other processes.
+    2. If other processes use the cores, `top -o %CPU` on the driver's machine names them. If a limit is used up,
+    `rate(ledgerops_host_cpu_held_back_seconds_total{app="APP"}[5m])` is how many more cores the container would use
+    than the `ledgerops_host_cpu_limit_cores{app="APP"}` that it may.
+    3. If Python workers use the cores, a user-defined function is expensive: see `python-bound`. If the driver's JVM
+    does, the tasks themselves fill the cores: see `input-overload` and `gc-pressure`.
 Mitigation: raise a limit that is used up (`spark.kubernetes.driver.limit.cores`, `docker update --cpus`). Move the
-    other processes, or give the driver cores of its own. Otherwise run fewer queries in this driver, or add cores, at
-    most as many as there are tasks.
+    other processes, or give the driver cores that nothing else may use. For Python workers, vectorise
+    the function or write it with Spark's own functions. For the JVM, add cores, at most as many as there are tasks, or
+    run fewer queries in this driver.
 """
 
 import math

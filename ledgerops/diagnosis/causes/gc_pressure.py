@@ -10,8 +10,9 @@ Diagnosis: 1. Divide `rate(ledgerops_executor_gc_seconds_total{app="APP"}[5m])` 
     `state-growth` and `unbounded-state`.
     3. Otherwise `jcmd PID GC.class_histogram` on the executor shows which objects fill it. Several queries of one
     driver share its heaps.
-Mitigation: give the executors more memory or fewer cores each. Then bound the state with a watermark or a time to live,
-    or keep it in RocksDB, off the heap, which needs a new checkpoint.
+Mitigation: give the executors more memory or fewer cores each; this needs only a restart. Then bound the state with a
+    watermark or a time to live, or keep it in RocksDB, off the heap. The checkpoint fixes the state store provider, so
+    changing it needs a new checkpoint.
 """
 
 from math import ceil

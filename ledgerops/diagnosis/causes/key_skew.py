@@ -3,18 +3,20 @@
 Meaning: all rows of one key go to the same task. If one key has the share s of the rows, its task processes at least
     that share, so the stage can never run more than 1/s times faster than on a single core.
 Impact: one task still runs when the others are done. Batches take longer, and adding cores does not help.
-Diagnosis: 1. `ledgerops_hot_key_share{app="APP",query="QUERY"}` is the share of the hottest key (with
+Diagnosis: 1. `ledgerops_hot_key_share{app="APP",query="QUERY"}` is the share of the hottest key (if the query uses
     `ledgerops.instrument`). Above 0.3, one key is the cause.
-    2. If `ledgerops_skew_ratio{app="APP",query="QUERY",kind="task_records"}` is near 1, the records are even: see
-    `straggler`.
-    3. Without `ledgerops.instrument`, compare median and maximum of "Shuffle Read Records" of the stage in the Spark
-    UI, and count the rows by key. A placeholder such as "unknown" or an empty string is a frequent cause.
-Mitigation: process a placeholder key separately, or filter it out. Otherwise add a random suffix to the key (a salt)
-    and aggregate twice, with and without it. Spark aggregates a stream twice in output mode append only: in others add
-    up the parts in the sink or in a second query. A function that keeps state, a deduplication or a join needs all rows
-    of its key: give it a finer key, or the hot key a query of its own. Where a join makes far more rows of the key than
-    it reads, narrow its condition. State needs a new checkpoint for any of this. More shuffle partitions and adaptive
-    execution do not help.
+    2. `ledgerops_skew_ratio{app="APP",query="QUERY",kind="task_records"}` shows how uneven the tasks of the longest
+    stage are (with two tasks it cannot exceed 2). Near 1 means that the records are even: see `straggler`.
+    3. Without `ledgerops.instrument`, open the stage in the Spark UI and compare median and maximum of "Shuffle Read
+    Records". Then count the rows by key to find the key. A placeholder such as "unknown" or an empty string is a
+    frequent cause.
+Mitigation: process a placeholder key separately, or filter it out. Otherwise split the key: add a random suffix to it
+    (a salt) and aggregate twice, first with the salt and then without. Spark aggregates a stream twice in output mode
+    append only: in the others add up the parts in the sink or in a second query. State needs a new checkpoint for that.
+    A function that keeps state, a deduplication or a join needs all rows of its key: give it a finer key, or the hot
+    key a query of its own. Where a join makes far more rows of the key than it reads, narrow its condition instead.
+    More cores, more shuffle partitions and adaptive execution do not help: the checkpoint fixes the number of
+    partitions of a stateful query, which runs without adaptive execution.
 """
 
 from ledgerops.diagnosis.batch_parts import makes_rows

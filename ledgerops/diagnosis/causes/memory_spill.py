@@ -13,9 +13,10 @@ Diagnosis: 1. In the Spark UI open the longest stage and read "Spill (Memory)" a
     4. `sum(rate(ledgerops_input_rows_total{app="APP",query="QUERY"}[5m]))` shows the load. If it rose before the spill
     began, limit the rows of a batch; if it did not, the plan or the memory settings changed.
 Mitigation: unpersist what is not needed. Otherwise limit the rows of a batch (`maxOffsetsPerTrigger`,
-    `maxFilesPerTrigger`). At the next restart give each task more memory: fewer cores per executor, more
-    `spark.executor.memory`, a larger `spark.memory.fraction`. More shuffle partitions make each task smaller; for a
-    stateful query, and before Spark 4.1 for any, the checkpoint fixes their number.
+    `maxFilesPerTrigger`): smaller batches spill less, and the backlog then waits in the source. At the next restart
+    give each task more memory: fewer cores per executor, more `spark.executor.memory`, a larger
+    `spark.memory.fraction`. More shuffle partitions make each task smaller; for a stateful query, and before Spark 4.1
+    for any, the checkpoint fixes their number.
 """
 
 from statistics import median

@@ -4,16 +4,18 @@ Meaning: all queries and jobs of a driver share its task slots. Another query ru
     it used to or since this query began, or a job that belongs to no watched query has them all. The stages of this
     query wait for slots or compute slowly.
 Impact: batches of this query outlast the trigger interval although its own rows and its sink are as before.
-Diagnosis: 1. See what the tasks of the named query compute: a thread dump on page "Executors" of the Spark UI,
-    `py-spy dump` for a Python worker; start with its own finding, if there is one. A job of no watched query is on page
-    "Jobs": threads that a `foreachBatch` function starts, or a session that ledgerops is not attached to.
-    2. If the named query is not the highest in `rate(ledgerops_batch_phase_seconds_total{phase="add_batch"}[5m])` any
-    more, wait.
-    3. If stages of this query are pending with FIFO scheduling (page "Jobs") while those of the other one run, fair
-    pools help.
-Mitigation: stop the named query if it is less important, or limit what it reads in a batch (`maxOffsetsPerTrigger`,
-    `maxFilesPerTrigger`). Then repair it, or run it in a separate driver. Fair scheduling pools (`spark.scheduler.mode`
-    FAIR, `spark.scheduler.pool`) keep one query from taking all slots if its tasks are short: none is interrupted.
+Diagnosis: 1. See what the tasks of the named query compute: a thread dump of an executor on page "Executors" of the
+    Spark UI, `py-spy dump` for a Python worker. If `ledgerops diagnose` has a finding of that query, start with it.
+    A job that belongs to no watched query is on page "Jobs", by its description. A `foreachBatch` function that starts
+    threads of its own may have begun it, or a query of a session that ledgerops is not attached to.
+    2. Compare `rate(ledgerops_batch_phase_seconds_total{phase="add_batch"}[5m])` of the queries of the driver. If the
+    named query is not the highest any more, it has calmed down: wait.
+    3. In the Spark UI, page "Jobs" names the scheduling mode, and page "Stages" what is active and what is pending.
+    With FIFO, and stages of this query pending while those of the other one run, fair pools help.
+Mitigation: stop the named query if it is less important. If it reads more rows than before, limit what it reads in a
+    batch (`maxOffsetsPerTrigger`, of files and tables `maxFilesPerTrigger`). Then repair it, or run it in a separate
+    driver. Fair scheduling pools (`spark.scheduler.mode` FAIR, `spark.scheduler.pool`) keep one query from taking all
+    slots if its tasks are short: none is interrupted.
 """
 
 from ledgerops.common.format import duration

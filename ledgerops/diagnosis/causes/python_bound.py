@@ -3,13 +3,16 @@
 Meaning: a user-defined function sends each row from the JVM to a Python worker and back. The tasks spend most of their
     time waiting for the Python workers and use little JVM CPU.
 Impact: batches outlast the trigger interval. A faster JVM, more memory or a better plan does not help.
-Diagnosis: 1. `rate(ledgerops_process_cpu_seconds_total{app="APP",kind="python_workers"}[5m])` near the number of cores:
-    the functions compute; near zero: they wait, for example for a service.
-    2. In the Spark UI, page "SQL", "time to run Python workers" of each Python node shows which function it is.
-    3. `py-spy dump --pid PID` on a worker shows the line. A network call there means one request for each row.
-Mitigation: load models and connections once instead of for each row, and call services for many rows at once. Write the
-    function in Spark SQL if possible, otherwise vectorise it (`pandas_udf`, or `udf(useArrow=True)`). More cores help
-    as long as the source or the shuffle has more partitions.
+Diagnosis: 1. Check `rate(ledgerops_process_cpu_seconds_total{app="APP",kind="python_workers"}[5m])`. Near the number of
+    cores, the functions compute; near zero, they wait, for example for a service that they call.
+    2. In the Spark UI, page "SQL", the metric "time to run Python workers" of each Python node shows which function
+    takes the time.
+    3. `py-spy dump --pid PID` on one of the workers shows the line that it executes. A network call there means one
+    request for each row.
+Mitigation: if the function calls a service, check that service first. Then load models and connections once instead of
+    for each row, and call services for many rows at once. Write the function in Spark SQL if possible, otherwise
+    vectorise it (`pandas_udf`, or `udf(useArrow=True)`). More cores help as long as the source or the shuffle has more
+    partitions than the query has cores.
 """
 
 from ledgerops.diagnosis.cause import Cause, Told

@@ -11,9 +11,10 @@ Diagnosis: 1. `rate(ledgerops_rocksdb_writer_stall_seconds_total{app="APP",query
     if it is not, the write buffers are too small.
     4. Compare `ledgerops_state_rows{app="APP",query="QUERY"}` with its past. If it grows faster than before, the load
     changed; if not, the disk or the settings did.
-Mitigation: raise the setting that the finding names. Otherwise move other work away from that disk. At the next restart
-    put `spark.local.dir` on a local SSD, or give RocksDB larger buffers: with `boundedMemoryUsage` raise
-    `maxMemoryUsageMB` or `writeBufferCacheRatio`, without it `writeBufferSizeMB`. The checkpoint stays.
+Mitigation: raise the setting that the finding names. Otherwise move other work away from the disk of `spark.local.dir`.
+    At the next restart put `spark.local.dir` on a local SSD, or give RocksDB larger buffers: with `boundedMemoryUsage`
+    raise `maxMemoryUsageMB` or `writeBufferCacheRatio`, without it `writeBufferSizeMB`. All of these may be changed
+    with the same checkpoint.
 """
 
 from math import ceil, log2

@@ -1,13 +1,15 @@
 """Scheduler skew: one executor does most of the work while others are idle.
 
-Meaning: the tasks of a stage wait for the executor that has their state store or cached data (locality). After one was
-    lost, all state is on the others, and stays there when a new one has started.
+Meaning: the tasks of a stage are not spread over all executors. Most often they wait for the executor that has their
+    state store or their cached data (locality). After an executor was lost, all state is on the others, and it stays
+    there when a new executor has started.
 Impact: batches take as long as the busiest executor needs, while the cores of the others are idle.
-Diagnosis: 1. If `sum by (executor) (rate(ledgerops_executor_tasks_total{app="APP"}[5m]))` is in proportion to
-    `ledgerops_executor_cores{app="APP"}`, tasks are spread evenly: see `straggler`.
-    2. In the Spark UI, "Locality Level" PROCESS_LOCAL for nearly all tasks of the stage means that they wait for their
-    data.
-    3. In "Aggregated Metrics by Executor": if the tasks of the busiest executor are slow, see `straggler`.
+Diagnosis: 1. Compare `sum by (executor) (rate(ledgerops_executor_tasks_total{app="APP"}[5m]))` with
+    `ledgerops_executor_cores{app="APP"}`. If tasks are in proportion to cores, they are spread evenly: see `straggler`.
+    2. In the Spark UI, open the stage and read the column "Locality Level" of its tasks. PROCESS_LOCAL for nearly all
+    of them means that they wait for their data.
+    3. In "Aggregated Metrics by Executor" compare the time for each task. If the busiest executor has fast tasks,
+    locality is the cause; if it has slow ones, see `straggler`.
 Mitigation: restart the query from its checkpoint: a new run spreads its state over all executors. For a query without
     state, or with a small one, set `spark.locality.wait` to 0s. Do not add executors: the existing ones are idle.
 """

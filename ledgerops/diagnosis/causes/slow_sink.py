@@ -11,7 +11,8 @@ Diagnosis: 1. Compare `rate(ledgerops_batch_phase_seconds_total{app="APP",query=
     3. If one write is fast, the query makes too many of them: look for a row-by-row write, a new connection for each
     batch, or a write from the driver.
 Mitigation: repair or scale the target, and stop other work that blocks it. Then write larger batches, from the
-    executors, over few connections. More cores do not help.
+    executors rather than the driver, with a limited number of connections. More cores do not help while all tasks wait
+    for the same target.
 """
 
 from ledgerops.diagnosis.cause import Cause, Told

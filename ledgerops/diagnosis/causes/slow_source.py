@@ -1,15 +1,17 @@
 """Slow source: a batch spends its time asking the source and waiting for its rows.
 
-Meaning: the phases `latest_offset` and `get_batch`, and the tasks that read, wait several times as long as before, or
-    take most of each batch where no healthy past is known.
+Meaning: the phases `latest_offset` and `get_batch`, and the tasks that read, wait several times as long as before, and
+    this explains why the batch takes longer. The rest of the query is as fast as before. Without a healthy past, these
+    phases take most of each batch.
 Impact: batches outlast the trigger interval although the cores are idle, and the query falls behind.
-Diagnosis: 1. `sum by (phase) (rate(ledgerops_batch_phase_seconds_total{app="APP",query="QUERY"}[5m]))`: a long
-    `latest_offset` or `get_batch` means a source that answers slowly; a long `add_batch` with tasks that hardly use
-    CPU, slow fetching.
-    2. Kafka: check the request latency of the broker, and its quotas
-    (`kafka-configs.sh --bootstrap-server SERVERS --describe --entity-type clients`), which throttle this query alone.
-    Files: time one listing of the folder, and count its files. A table: count its new versions and files.
-    3. If the source is fast, test the network to it: each task sends several requests.
+Diagnosis: 1. `sum by (phase) (rate(ledgerops_batch_phase_seconds_total{app="APP",query="QUERY"}[5m]))` shows where the
+    time goes. A long `latest_offset` or `get_batch` means that the source answers slowly. A long `add_batch` with
+    reading tasks that hardly use CPU means slow fetching.
+    2. Kafka: check the request latency of the broker and its quotas (`kafka-configs.sh --bootstrap-server SERVERS
+    --describe --entity-type clients`). A quota that is reached throttles this query alone; high latency affects all
+    clients. Files: time one listing of the folder, and count its files. A table: count its new versions and files.
+    3. If the source is fast, test the network between it and the query (`ping`, a transfer of a large file). Each task
+    sends several requests, so the latency of one request adds up.
 Mitigation: make the trigger interval longer if results may be that old: the query then sends fewer requests. Then
     reduce the load on the source, raise the quota, or move the query closer to it. More cores do not help.
 """

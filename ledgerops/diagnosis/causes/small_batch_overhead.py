@@ -2,14 +2,18 @@
 
 Meaning: planning the query, compiling its code, starting its stages and writing the checkpoint take the same time for
     one row as for thousands. Here they take nearly the whole batch.
-Impact: the query runs without a pause at a low load, and takes cores and driver time from others.
-Diagnosis: 1. If `ledgerops_batch_overhead_seconds{app="APP",query="QUERY"}` is below
-    `ledgerops_trigger_interval_seconds{app="APP",query="QUERY"}`, the rows take the time: see `trigger-overrun`.
-    2. `sum by (phase) (rate(ledgerops_batch_phase_seconds_total{app="APP",query="QUERY"}[5m]))`: much `query_planning`
-    means a large plan; much `add_batch` with tasks that hardly run, many stages.
-    3. If `ledgerops_host_cpu_busy_ratio{app="APP"}` is near 1, the driver waits for a core: see `cpu-saturated`.
-Mitigation: set a longer trigger interval. Then simplify the plan: fewer columns, unions and joins, no list of many
-    files. More cores do not help: the driver does this work.
+Impact: the query runs without a pause at a low load, and results are later than the interval suggests. It takes cores
+    and driver time from other queries.
+Diagnosis: 1. Compare `ledgerops_batch_overhead_seconds{app="APP",query="QUERY"}` with
+    `ledgerops_trigger_interval_seconds{app="APP",query="QUERY"}`. If the overhead is smaller, the rows take the time:
+    see `trigger-overrun`.
+    2. `sum by (phase) (rate(ledgerops_batch_phase_seconds_total{app="APP",query="QUERY"}[5m]))` shows which cost it is.
+    Much `query_planning` means a large plan; much `add_batch` with tasks that hardly run means many stages.
+    3. Check `ledgerops_host_cpu_busy_ratio{app="APP"}`. Near 1, the driver itself waits for a core: see
+    `cpu-saturated`.
+Mitigation: set a longer trigger interval: fewer, larger batches have less fixed cost, and freshness hardly changes.
+    Then simplify the plan: fewer columns, unions and joins, no list of many files. More cores do not help: the driver
+    does this work.
 """
 
 from ledgerops.diagnosis.cause import Cause, Told

@@ -2,12 +2,14 @@
 
 Meaning: by default one task reads each source partition. The task of the largest partition still runs when the others
     are done.
-Impact: the batch takes as long as its largest partition, whose backlog grows while others are up to date.
-Diagnosis: 1. `topk(3, sum by (topic, partition) (ledgerops_source_backlog_offsets{app="APP",query="QUERY"}))`: if all
-    partitions are behind, see `input-overload`.
-    2. If `ledgerops_skew_ratio{app="APP",query="QUERY",kind="source_partition"}` is near 1, only the old backlog is
-    left.
-    3. Find out how the producer chooses the partition: by a key with few values, or always the same one by mistake.
+Impact: the batch takes as long as its largest partition, and more cores do not help. The backlog of that partition
+    grows while the others are up to date.
+Diagnosis: 1. `topk(3, sum by (topic, partition) (ledgerops_source_backlog_offsets{app="APP",query="QUERY"}))` shows
+    which partitions are behind. If all of them are, the load is too high: see `input-overload`.
+    2. `ledgerops_skew_ratio{app="APP",query="QUERY",kind="source_partition"}` shows how uneven the rows of a batch are.
+    Near 1 means that the producer is even again, and only the old backlog is left.
+    3. Find out how the producer chooses the partition: by a key with few distinct values, or always the same one by
+    mistake.
 Mitigation: repair how the producer chooses the partition, then wait until the backlog of the partition is processed.
     Until then repartition after reading, if the work after reading takes long, or let Kafka's option `minPartitions`
     divide the partition among tasks. More partitions help only new rows, and only if their keys differ.

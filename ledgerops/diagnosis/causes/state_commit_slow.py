@@ -4,16 +4,18 @@ Meaning: after its rows are processed, a batch saves the changes of its state fo
     uploads files or a changelog, the HDFS-backed store writes a delta file. This now takes a large part of the batch.
 Impact: batches outlast the trigger interval although few rows arrive and the tasks hardly compute.
 Diagnosis: 1. `rate(ledgerops_state_commit_seconds_total{app="APP",query="QUERY"}[5m])` is in task seconds: divide it by
-    the tasks that run at once. If that is a small part of the batch, it is over.
-    2. RocksDB: if `rate(ledgerops_rocksdb_commit_file_sync_seconds_total{app="APP",query="QUERY"}[5m])` is the larger
-    part, the checkpoint's storage is slow; if
-    `rate(ledgerops_rocksdb_commit_flush_seconds_total{app="APP",query="QUERY"}[5m])` or
-    `rate(ledgerops_rocksdb_commit_compact_seconds_total{app="APP",query="QUERY"}[5m])` is, the local disk.
-    3. If a file of 1 MB is written to the checkpoint folder fast, there are too many state partitions: see
-    `too-many-tasks`.
-Mitigation: stop other work that loads that storage. At the next restart, with RocksDB, set
+    the number of tasks that run at once. If the result is a small part of the batch, saving the state is no longer the
+    cause.
+    2. For RocksDB compare `rate(ledgerops_rocksdb_commit_file_sync_seconds_total{app="APP",query="QUERY"}[5m])` (the
+    upload to the checkpoint) with `rate(ledgerops_rocksdb_commit_flush_seconds_total{app="APP",query="QUERY"}[5m])` and
+    `rate(ledgerops_rocksdb_commit_compact_seconds_total{app="APP",query="QUERY"}[5m])` (the local disk). The larger one
+    names the slow storage.
+    3. Time the writing of a file of 1 MB to the checkpoint folder. If it is fast, there are too many state partitions:
+    see `too-many-tasks`.
+Mitigation: stop other work that loads that storage. At the next restart of a query with RocksDB, set
     `spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled` and leave `compactOnCommit` off. Then move
-    the checkpoint, while the query is stopped, to faster storage that all executors share.
+    the checkpoint, while the query is stopped, to faster storage that all executors share. Fewer state partitions make
+    fewer files, but the checkpoint fixes their number.
 """
 
 from ledgerops.diagnosis.cause import Cause, Told

@@ -5,10 +5,11 @@ Meaning: a SQL statement of the function of `foreachBatch` (a MERGE, a write, a 
     or Iceberg commit that another one overtook throws away all that its statement did.
 Impact: batches take as many times longer as there are tries, and the cores do work for nothing. The rows that Spark
     reports for a batch count each try. Once the function gives up, the query fails.
-Diagnosis: 1. Read the exception in the finding: that of the failed statement that took longest. The Spark UI, page SQL,
-    lists all.
-    2. A conflict of commits: `DESCRIBE HISTORY` of the table shows who else commits while the batch runs.
-    3. `ledgerops_batch_part_seconds{app="APP",query="QUERY",part="failed_statements"}` is what they take of a batch.
+Diagnosis: 1. Read the exception in the finding. It is that of the failed statement that took longest.
+    2. A conflict of commits: `DESCRIBE HISTORY` of the table shows who else commits while the batch runs, and with
+    which operation.
+    3. Anything else: the Spark UI, page SQL, lists the failed statements of the query with their exceptions.
+    4. `ledgerops_batch_part_seconds{app="APP",query="QUERY",part="failed_statements"}` is what they take of a batch.
 Mitigation: let one query write to the table at a time, or give each writer partitions of its own and name these in the
     condition of its MERGE. Run DELETE and OPTIMIZE while the query rests. For other exceptions remove what they blame.
 """

@@ -1,16 +1,20 @@
 """Straggler: one task, or all tasks of one executor, take far longer than the others without more data.
 
-Meaning: a stage ends with its last task, and one has about as many records as the others but takes far longer. Usual
-    reasons are a slow disk, a throttled or paused machine, a bad executor, or a row that is expensive to process.
+Meaning: a stage ends with its last task, so one slow task delays the whole batch. The amount of data is not the reason:
+    the slow task has about as many records as the others. Usual reasons are a slow disk, a throttled or paused machine,
+    a bad executor, or a row that is expensive to process.
 Impact: batches take as long as their slowest task while the other cores wait.
-Diagnosis: 1. If `ledgerops_skew_ratio{app="APP",query="QUERY",kind="task_records"}` is high as well as the one of
-    `kind="task_time"`, see `key-skew`.
-    2. `rate(ledgerops_executor_run_seconds_total{app="APP"}[5m])` /
-    `rate(ledgerops_executor_tasks_total{app="APP"}[5m])` is the time of a task: of an executor far above the rest check
-    CPU steal, disk latency and other processes.
-    3. If they are alike, look for one expensive row in the partition, if it is always the same.
-Mitigation: remove the slow machine (decommission the executor, exclude its node). If the rest of the cluster is
-    healthy, `spark.speculation=true` runs a second copy of a slow task; not with a sink that must not write twice.
+Diagnosis: 1. Compare `ledgerops_skew_ratio{app="APP",query="QUERY",kind="task_time"}` with
+    `ledgerops_skew_ratio{app="APP",query="QUERY",kind="task_records"}`. If both are high, the slow task has more
+    records: see `key-skew`.
+    2. Divide `rate(ledgerops_executor_run_seconds_total{app="APP"}[5m])` by
+    `rate(ledgerops_executor_tasks_total{app="APP"}[5m])`: the time for a task by executor. If one executor is far above
+    the rest, check its machine for CPU steal, disk latency and other processes.
+    3. If executors are alike, check in the Spark UI whether it is always the same partition. If it is, inspect its rows
+    for one that is expensive.
+Mitigation: remove the slow machine (decommission the executor, exclude its node): Spark repeats its tasks elsewhere. If
+    the rest of the cluster is healthy, `spark.speculation=true` runs a second copy of a slow task; do not use it with a
+    sink that must not write twice.
 """
 
 from ledgerops.common.format import duration

@@ -1,17 +1,20 @@
 """Table scan: each batch reads a table or files again, beside its input.
 
-Meaning: stages of the batch read far more rows than its sources have: a table that the stream is joined with, the files
-    of the target of a `MERGE`, what a function of `foreachBatch` asks for.
+Meaning: stages of the batch read far more rows than its sources have. A stream that is joined with a table reads the
+    table in each batch, and the driver may broadcast it; `MERGE` reads the files of its target; a function of
+    `foreachBatch` reads what it asks for.
 Impact: a batch takes as long for one row as for thousands, and longer as the table grows. Fewer rows from the producer
     do not help.
-Diagnosis: 1. In the Spark UI, page "SQL", the scan of a batch with most output rows is the one. Its condition shows
-    whether it reads the whole table.
-    2. If `ledgerops_batch_part_seconds{app="APP",query="QUERY",part="table_scan"}` is the same at a tenth of the load,
-    it does.
-    3. Compare the size of the table with that of a month ago: it makes batches slower without any change of the load.
-Mitigation: a longer trigger interval reads the table less often. Then read only the columns that are needed, with a
-    condition on the column by which its files are partitioned or clustered, also in a `MERGE`. `persist()` a small
-    table before the query starts; later changes of its rows are not seen then.
+Diagnosis: 1. In the Spark UI, page "SQL", open the query of a batch: the scan with most output rows is the one. Its
+    condition shows whether it reads the whole table.
+    2. `ledgerops_batch_part_seconds{app="APP",query="QUERY",part="table_scan"}` is what it takes. If it is the same at
+    a tenth of the load, the table is read whole each time.
+    3. Compare the size of the table with its size a month ago: a table that grows makes batches slower without any
+    change of the load.
+Mitigation: a longer trigger interval reads the table less often. Then read less of it: only the columns that the batch
+    needs, and a condition on the column by which its files are partitioned or clustered, also in that of a `MERGE`.
+    Keep a small table in memory: `persist()` before the query starts. Rows that change later are not seen then, until
+    the query is started again.
 """
 
 from collections.abc import Sequence

@@ -3,7 +3,8 @@
 Meaning: an attempt of a task ended with an exception, and Spark ran the task again from its first row. The batch waits
     for that, and nothing fails as long as one of the attempts of each task ends well (`spark.task.maxFailures`, 4 by
     default). Usual reasons are a service that refuses some calls, a time limit, too little memory, and a bad machine.
-Impact: batches take longer, and rows are processed more than once (a `foreach` writer sees them again).
+Impact: batches take longer, rows are processed more than once (a `foreach` writer or a function with side effects sees
+    them again), and a fourth failure of one task ends the query.
 Diagnosis: 1. Read the exception in the finding. It is the newest one of the failed tasks.
     2. `sum by (executor) (rate(ledgerops_executor_failed_tasks_total{app="APP"}[5m]))` shows where they fail. If it is
     one executor, its machine is the cause: disk, network, or a library that is missing there.

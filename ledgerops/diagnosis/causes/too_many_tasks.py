@@ -1,23 +1,28 @@
 """Too many tasks: a batch has so many tiny tasks that starting them takes longer than their work.
 
-Meaning: each shuffle partition and each source partition is a task, however few its rows. Starting and ending one takes
-    some milliseconds, loading and committing its state store more.
+Meaning: each shuffle partition and each source partition is a task, however few rows it has. Starting and ending a task
+    takes some milliseconds; a task with state also loads and commits its store. With far more tasks than cores, this
+    overhead takes most of the batch.
 Impact: batches outlast the trigger interval at low load, and more rows would hardly make them longer.
 Diagnosis: 1. `sum(rate(ledgerops_executor_tasks_total{app="APP"}[5m]))` divided by
-    `sum(rate(ledgerops_batches_total{app="APP"}[5m]))` is the tasks per batch. Two or three for each core
-    (`sum(ledgerops_executor_cores{app="APP"})`) are enough, ten too many.
-    2. If `ledgerops_state_partitions{app="APP",query="QUERY"}` explains them, the checkpoint fixes them; if not,
-    `spark.sql.shuffle.partitions` does, or a `repartition` of the query with its own number.
-    3. If the stage that has them (Spark UI, page "Stages") reads the source, its partitions or `minPartitions` are the
-    cause. If it reads more rows than the batch has, look for a DataFrame that each batch makes longer (`union`), and
-    for a table of many small files.
-Mitigation: exactly 50 tasks with a Delta table read its log: lower `spark.databricks.delta.snapshotPartitions`. Exactly
-    10,000 list its files, as for `VACUUM`: lower `spark.sql.sources.parallelPartitionDiscovery.parallelism`, and keep
-    maintenance out of the batch. Otherwise lower the number of `repartition`, `minPartitions`, or
-    `spark.sql.shuffle.partitions`; before Spark 4.1 the checkpoint keeps that: `coalesce` after the join, or set it on
-    the batch's session in the function of `foreachBatch`. Write what grows by a `union` to a table instead, and compact
-    small files. State needs a new checkpoint, or, with RocksDB from Spark 4.2 on, to be repartitioned
-    (`ledgerops state` shows what it holds).
+    `sum(rate(ledgerops_batches_total{app="APP"}[5m]))` is the number of tasks per batch, over all queries of the
+    application. Two or three for each core (`sum(ledgerops_executor_cores{app="APP"})`) are enough; ten or more are too
+    many.
+    2. `ledgerops_state_partitions{app="APP",query="QUERY"}` is the number of partitions of the state. If it explains
+    the tasks, the checkpoint fixes them; if not, `spark.sql.shuffle.partitions` does, unless it is another number: then
+    the query calls `repartition` with its own.
+    3. In the Spark UI, page "Stages", check which stage has the tasks. If it reads the source, the partitions of the
+    source or `minPartitions` are the cause. If it reads more rows than the batch has, look in the code for a DataFrame
+    that each batch makes longer (`union`), and for a table of many small files.
+Mitigation: if the stage has exactly 50 tasks and the query reads or writes a Delta table, it reads the table's log:
+    lower `spark.databricks.delta.snapshotPartitions`. With exactly 10,000 it lists the table's files, as for `VACUUM`:
+    lower `spark.sql.sources.parallelPartitionDiscovery.parallelism`, and keep maintenance out of the batch. Where the
+    query calls `repartition`, lower the number there. For a query without state, lower `spark.sql.shuffle.partitions`
+    and restart the query; before Spark 4.1 the checkpoint keeps that number, too: `coalesce` after the join, or set it
+    on the batch's session in the function of `foreachBatch`. If the tasks read the source, lower `minPartitions`, or
+    `coalesce` right after reading. What grows by a `union` in each batch is written to a table instead, and small files
+    are compacted. A stateful query with a checkpoint location needs a new one with the lower number, or, with RocksDB
+    from Spark 4.2 on, its state repartitioned (`ledgerops state` shows what it holds).
 """
 
 from functools import partial

@@ -33,19 +33,24 @@ OTHER, LIMIT = "other processes", "CPU limit"
 
 # of its evidence; the newest batches are at most 5, of a query that owes time late ones
 FORMULAS: Mapping[str, str] = {
-    "neighbour_cores": "cores that tasks of the other query use while the newest batches of this one run: run_seconds "
-    "by the seconds of its batches, times the share of the time that it has one; of a job of no query all slots",
+    "neighbour_cores": "cores that the tasks of the other query use while the newest batches of this one run: "
+    "run_seconds divided by the seconds of the batches whose tasks were read, times the share of the time in which it "
+    "has a batch; of a job that belongs to no watched query all slots, since each look at the executors shows them "
+    "taken while a stage of this query is ready and none of its tasks runs",
     "own_cores": "the same of this query, by the tasks of its batches",
     "slots": "cores of the active executors",
     "usual_neighbour_cores": "neighbour_cores during the last minute of the usual batches of this query",
     "late_queries": "other queries that outlast their interval, and whose tasks compute for half of their time or more",
-    "slowdown_at_equal_rows": "median duration of the newest batches / the usual, for as many rows",
+    "slowdown_at_equal_rows": "median duration of the newest batches divided by the usual one, and by their rows over "
+    "the usual where these are more",
     "task_cpu_share": "median over the newest batches of cpu_seconds / run_seconds of their tasks",
     "cpu_busy_ratio": "busy share of all cores since the newest sample at least 4 s before the last",
     "cores_of_other_processes": "busy cores in that time less those of the driver's Python, JVM and Python workers",
-    "cpu_pressure_ratio": "share of time in which some thread waits for a core (Linux PSI): the less of two samples",
+    "cpu_pressure_ratio": "the smaller of the newest two samples of Linux PSI: the share of time in which some thread "
+    "waits for a core",
     "cores_allowed": "the CPU limit of the driver's container",
-    "cores_held_back": "cores whose threads the limit held back, as seconds by the second, in that time",
+    "cores_held_back": "seconds, summed over CPUs, in which the container held back threads because the limit was used "
+    "up, by the second, since the newest sample at least 4 s before the last",
     "own_cores_used": "cores that the driver's Python, JVM and Python workers used in that time",
 }
 

@@ -3,9 +3,10 @@
 Meaning: the run started with a backlog, after a restart or from the earliest offsets, and the backlog shrinks. The
     query itself is healthy.
 Impact: results are late until the backlog is gone. The finding estimates when that is.
-Diagnosis: 1. `sum(ledgerops_source_backlog_offsets{app="APP",query="QUERY"})` must keep falling. If it rises again, see
-    `falling-behind`.
-    2. `ledgerops_backlog_drain_seconds{app="APP",query="QUERY"}` is the remaining time, by the capacity of the query.
+Diagnosis: 1. `sum(ledgerops_source_backlog_offsets{app="APP",query="QUERY"})` must keep falling. If it rises again, the
+    query can no longer keep up: see `falling-behind`.
+    2. `ledgerops_backlog_drain_seconds{app="APP",query="QUERY"}` estimates the remaining time from the capacity of the
+    query. If that is too long, the query needs more cores until the backlog is gone.
     3. If `ledgerops_query_restarts_total{app="APP",query="QUERY"}` rose, find out why the query was down: see
     `query-failed`.
 Mitigation: wait, but check that `ledgerops_retention_headroom_seconds{app="APP",query="QUERY"}`, the time until the
@@ -13,9 +14,11 @@ Mitigation: wait, but check that `ledgerops_retention_headroom_seconds{app="APP"
     wait is too long, give the query more cores, at most as many as the source has partitions.
 Evidence:
     ledgerops_source_backlog_offsets: sum of latestOffset - endOffset over the partitions, in the newest batch.
-    backlog_falls_by: decrease of that sum per second, from its highest in the newest 13 batches to the newest
+    backlog_falls_by: decrease of that sum per second, from the batch of the newest 13 (of the run) where it is highest
+        to the newest. Batches without a latestOffset, repeated after a crash, are skipped.
     ledgerops_backlog_drain_seconds: the first divided by the second.
-    away_seconds: start of this run - end of the one before (`terminated`); absent for a first run
+    away_seconds: time between the end of the previous run (`terminated`) and the start of this run (`started`); absent
+        for a first run.
 """
 
 from collections.abc import Iterator

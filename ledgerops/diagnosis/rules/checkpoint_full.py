@@ -4,13 +4,16 @@ Meaning: the file system rejected a write of a batch's offsets, its commit or it
     used up, or the write permission is gone. Neither the rows nor the query is the cause.
 Impact: no batch can start until writes succeed again. Nothing is lost: the checkpoint still has the offsets to resume
     from.
-Diagnosis: 1. Read the error in the finding. "No space" or "quota": storage is used up; "File too large": a limit on the
-    size of a file; "permission" or "access denied": the credentials or the owner of the folder changed.
-    2. Check the storage with `df -h` and `df -i` (100% is no free inode: remove small files), HDFS with
-    `hdfs dfs -count -q`, a bucket's permissions and billing.
-    3. If `ledgerops_query_failures_total{app="APP",query="QUERY"}` rises, stop what restarts the query.
+Diagnosis: 1. Read the error of the file system in the finding. "No space" or "quota" means that storage is used up;
+    "File too large" means a limit on the size of a file; "permission" or "access denied" means that the credentials or
+    the owner of the folder changed.
+    2. Check the storage of the folder with `df -h` and `df -i`, HDFS with `hdfs dfs -count -q`, and for a bucket its
+    permissions and billing. If `df -i` shows 100%, it has space but no free inodes: remove small files.
+    3. If `ledgerops_query_failures_total{app="APP",query="QUERY"}` rises, something restarts the query and each start
+    fails. Stop the restarts.
 Mitigation: free space outside the checkpoint, or raise the quota, then start the query with the same checkpoint. Never
-    delete files inside it by hand. To keep less, lower `spark.sql.streaming.minBatchesToRetain` and bound the state.
+    delete files inside a checkpoint by hand. To keep less from now on, lower `spark.sql.streaming.minBatchesToRetain`
+    and bound the state.
 Evidence:
     ledgerops_query_failures_total: number of `terminated` records of the query with an exception so far
 """

@@ -5,15 +5,18 @@ Meaning: rows arrived with a transaction_id that was seen before, but with anoth
 Impact: keeping the first copy, the last copy or both is wrong for some of these transactions. Speed and lag look
     healthy.
 Diagnosis: 1. `sum(rate(ledgerops_conflicting_rows_total{app="APP",query="QUERY"}[5m]))` divided by
-    `sum(rate(ledgerops_input_rows_total{app="APP",query="QUERY"}[5m]))` is their share. A few mean single retries; a
-    steady share means a producer that works wrongly.
-    2. Look up the ids in the output; the finding has them hashed (the first 12 digits of their SHA-256). If accounts
-    differ, two systems use the same ids; if not, a correction or a retry reused the id.
-    3. Compare the start of the finding with the deployments of the producer.
+    `sum(rate(ledgerops_input_rows_total{app="APP",query="QUERY"}[5m]))` is the share of conflicting rows. A few mean
+    single retries; a steady share means a producer that works wrongly.
+    2. Look up the ids in the output of the query. The finding shows them hashed (the first 12 digits of their SHA-256).
+    If accounts differ, two systems use the same range of ids; if only the amount or the time differs, a correction or a
+    retry reused the id.
+    3. Check when the finding began against the deployments of the producer. If one matches, that version is the cause.
 Mitigation: exclude the conflicting ids from reports and payments until the producer has confirmed which copy is right.
-    Then have it repaired: separate id ranges, a new id for each correction, retries that send the same bytes.
+    Then have the producer repaired: separate id ranges, a new id for each correction, and retries that send the same
+    bytes.
 Evidence:
-    conflicting_rows: sum of `conflicts` in observedMetrics `ledgerops` or `_conflicts*`, over the latest 30 s
+    conflicting_rows: sum of `conflicts` in all observedMetrics `ledgerops` or `_conflicts*` over the batches that ended
+        in the latest 30 s (at least the newest)
     conflicting_share: conflicting_rows / sum of numInputRows of these batches
     conflicting_batches: number of these batches with `conflicts` above 0
 """

@@ -1,18 +1,21 @@
 """Crash loop: the query fails, is started again, and fails again.
 
 Meaning: at least three runs of the query ended with an exception within 15 minutes, and something restarted it each
-    time.
+    time. If all of them failed in the same batch, a row of that batch cannot be processed, the source cannot
+    be read on from there, or the sink fails.
 Impact: little or nothing is committed. Each start takes cores from other queries, and results become outdated.
-Diagnosis: 1. If every run failed in the same batch, its rows or the sink are the cause. If the batches differ, the
-    environment is: memory, network, credentials.
-    2. `sum by (error_class) (ledgerops_query_failures_total{app="APP",query="QUERY"})`: of several classes, repair the
-    most frequent one first.
-    3. If `ledgerops_query_restarts_total{app="APP",query="QUERY"}` still rises, stop whatever starts the query.
+Diagnosis: 1. Read the exception and the batch in the finding. If every run failed in the same batch, its rows or the
+    sink are the cause. If the batches differ, the environment is: memory, network, credentials.
+    2. `sum by (error_class) (ledgerops_query_failures_total{app="APP",query="QUERY"})` shows whether all failures are
+    of one class. If they are not, repair the most frequent one first.
+    3. If `ledgerops_query_restarts_total{app="APP",query="QUERY"}` still rises, restarts go on: stop whatever starts
+    the query.
 Mitigation: stop whatever restarts the query. Then repair the cause: write rows that cannot be read to a dead-letter
     output, or bring back a sink that is full or unreachable. Start the query with the same checkpoint. Never delete the
     checkpoint to skip a batch: that loses the state and the offsets.
 Evidence:
-    failures_in_window: `terminated` records with an exception, at most 900 s older than the newest one
+    failures_in_window: number of `terminated` records of the query with an exception, at most 900 s older than the
+        newest one.
     ledgerops_query_restarts_total: number of `started` records of the query whose run id differs from the one before.
     failed_batch_id: the highest batchId in the progress records before the newest failure, plus one; 0 without any.
     failures_in_that_batch: number of failures in the window that have that failed_batch_id.

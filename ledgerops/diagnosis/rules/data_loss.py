@@ -1,21 +1,25 @@
 """Data loss: rows were deleted before the query had read them.
 
-Meaning: the topic has deleted records that the query had not read: the next offset is older than the oldest in the
-    topic, a batch read fewer rows than its offsets cover, or the query failed because it noticed (`failOnDataLoss`).
+Meaning: the topic has deleted records that the query had not read. Either the next offset to read is older than the
+    oldest in the topic, or a batch read fewer rows than its offsets cover, or the query failed because it noticed
+    (`failOnDataLoss`).
 Impact: these rows are in no output, and never will be unless they are read from elsewhere. With `failOnDataLoss` =
     false the query continues without an error.
-Diagnosis: 1. `min by (topic, partition) (ledgerops_retention_headroom_seconds{app="APP",query="QUERY"})` near 0: these
-    partitions will lose rows next.
+Diagnosis: 1. The finding names the topic, the partition and the number of offsets.
+    `min by (topic, partition) (ledgerops_retention_headroom_seconds{app="APP",query="QUERY"})` shows other partitions
+    near 0: they will lose rows next.
     2. Compare `max(ledgerops_source_lag_seconds{app="APP",query="QUERY"})` before the loss with the retention of the
-    topic. If it was longer, the query was too slow or down: see its other findings.
-    3. If not, the retention or the topic changed:
+    topic. If the lag exceeded the retention, the query was too slow or down: see its other findings.
+    3. If the lag was small, the retention or the topic changed:
     `kafka-configs.sh --bootstrap-server SERVERS --describe --entity-type topics --entity-name TOPIC`.
-Mitigation: raise the retention first. Then read the missing rows from another copy (the producer's store, a mirror, an
-    archive) with a separate query. A failed query continues if it is started once with `failOnDataLoss` = false; a new
-    checkpoint would lose the state too.
+Mitigation: raise the retention of the topic first, so that no more rows are lost. Then read the missing rows from
+    another copy (the producer's own store, a mirror, an archive) with a separate query. To let a failed query continue,
+    start it once with `failOnDataLoss` = false, then set it back to true. Do not start with a new checkpoint: that
+    would lose the state too.
 Evidence:
-    offsets_lost: earliest - endOffset, or what the exception says; if it continued, batch_offsets less those of
-        batch_rows
+    offsets_lost: earliest of the newest record `offsets` - endOffset of the newest batch, over the partitions where
+        that is positive; if the query failed, the difference of the offsets in the exception; if it continued,
+        batch_offsets - batch_rows / the usual rows per offset
     ledgerops_retention_headroom_seconds: 0: earliest is above the next offset to read
     batch_rows: numInputRows of the source in the batch whose range includes the deleted offsets
     batch_offsets: sum of endOffset - startOffset over the partitions of that batch and source

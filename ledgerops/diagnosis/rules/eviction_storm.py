@@ -5,12 +5,14 @@ Meaning: the watermark passed the end of many windows, sessions or time limits i
 Impact: that batch takes many times as long as usual and delays all results, and rows pile up meanwhile. It happens
     again with the next window (at midnight for windows of a day) or the next jump of the watermark.
 Diagnosis: 1. `increase(ledgerops_state_removed_rows_total{app="APP",query="QUERY"}[1m])` has a spike at the same time
-    as `ledgerops_last_batch_duration_seconds{app="APP",query="QUERY"}`. If not, removal is not the cause.
-    2. `ledgerops_watermark_timestamp_seconds{app="APP",query="QUERY"}`: a step means that event time jumped, as after a
-    pause; a steady slope that many keys expire at the same time.
-Mitigation: wait for the batch to end. To avoid the next one, use shorter windows or an offset by key, and no more
-    lateness than needed. Limit what one batch reads after a pause (`maxOffsetsPerTrigger`, `maxFilesPerTrigger`), so
-    that event time does not jump. RocksDB finds expired rows by scanning: give it more block cache.
+    as `ledgerops_last_batch_duration_seconds{app="APP",query="QUERY"}`. If it has none, removal is not the cause.
+    2. `ledgerops_watermark_timestamp_seconds{app="APP",query="QUERY"}` shows how the watermark moved. A step means that
+    event time jumped, for example after a pause. A steady slope means that many keys expire at the same time.
+    3. Check how often it happens. Once after a restart needs no change; at the end of each window it will happen again.
+Mitigation: wait for the batch to end; it removes the rows only once. To avoid the next one, use shorter windows or an
+    offset by key, and no more lateness than needed for sessions and deduplication. Limit what one batch reads after a
+    pause (`maxOffsetsPerTrigger`, `maxFilesPerTrigger`), so that event time does not jump. RocksDB finds expired rows
+    by scanning: give it more block cache.
 Evidence:
     state_rows_removed: numRowsRemoved of the operator in the named batch, the newest such of the latest 3
     usual_state_rows_removed: its median over the other batches of the run (at most 200) without the first 10 s

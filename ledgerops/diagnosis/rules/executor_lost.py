@@ -2,17 +2,21 @@
 
 Meaning: Spark removed an executor that had not been released. Its tasks run again elsewhere, its cached blocks and
     shuffle files are gone, and other executors load its state stores from the checkpoint.
-Impact: the batch at that moment takes longer, often much longer; while cores are missing, all batches do.
-Diagnosis: 1. Read the reason in the finding. "Container killed", "exit code 137" or "OutOfMemory": too little memory,
-    see `memory-spill` and `gc-pressure`. "heartbeat" or "lost": the machine or the network was unreachable.
-    2. If `sum(ledgerops_executor_cores{app="APP"})` is below what was asked for, no replacement has started yet.
-    3. If other applications lost executors on the same machine, it is the cause.
+Impact: the batch at that moment takes longer, often much longer. While cores are missing, all batches do. If executors
+    are lost again and again, batches may never end.
+Diagnosis: 1. Read the reason in the finding. "Container killed", "exit code 137" or "OutOfMemory" means too little
+    memory: see `memory-spill` and `gc-pressure`. "heartbeat" or "lost" means that the machine or the network was
+    unreachable.
+    2. Compare `sum(ledgerops_executor_cores{app="APP"})` with the cores that the application asked for. If it is lower,
+    no replacement has started yet.
+    3. On the page of the cluster manager, check whether other applications lost executors on the same machine. If they
+    did, the machine is the cause.
 Mitigation: let the query continue: Spark repeats the lost tasks. If executors run out of memory, raise
     `spark.executor.memoryOverhead` at the next start (Python workers and RocksDB use that memory). If it is always the
     same machine, take it out of the cluster.
 Evidence:
-    executors_lost: executors removed in the last 300 s; not those that were idle, killed by the driver or
-        decommissioned
+    executors_lost: executors in the newest sample of the host that were removed in the last 300 s; those that are idle,
+        killed by the driver or decommissioned do not count
     seconds_since_executor_lost: now - the newest removed_at of these
     failed_tasks_of_lost_executors: sum of their failed_tasks
 """

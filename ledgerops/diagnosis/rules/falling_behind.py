@@ -1,27 +1,37 @@
 """Falling behind: the backlog of a query grows batch after batch.
 
-Meaning: more rows arrive than the query processes. They pile up in the source, or, where nothing limits a batch, each
-    batch takes longer than the one before. Files count as waiting where each batch reads as many as
-    `maxFilesPerTrigger` allows and they get older; of a table the age of the oldest unread commit grows.
+Meaning: more rows arrive than the query processes. If the source limits its batches, rows pile up in the source. If it
+    does not, each batch reads all available rows and takes longer than the one before. A file source does not report
+    its backlog. It grows if each batch reads as many files as `maxFilesPerTrigger` allows, and the files get
+    older. Of a table the age of the oldest unread commit grows.
 Impact: results are late, by more every minute. Once the retention of the topic is reached, rows are lost.
-Diagnosis: 1. Read the root cause named with this finding; `ledgerops diagnose http://INSTANCE --query QUERY` also lists
-    what was ruled out.
-    2. Without one, compare `sum(ledgerops_arrival_rows_per_second{app="APP",query="QUERY"})` with
-    `ledgerops_capacity_rows_per_second{app="APP",query="QUERY"}`. If arrival is higher, the load is too high.
-    3. Otherwise `sum by (phase) (rate(ledgerops_batch_phase_seconds_total{app="APP",query="QUERY"}[5m]))` shows what
-    takes longest: `add_batch` is tasks or the sink, other phases are the driver, the source or the checkpoint.
-Mitigation: raise the retention of the topic if `ledgerops_retention_headroom_seconds{app="APP",query="QUERY"}` is below
-    an hour. Then remove the root cause. If that is the load, add cores up to the number of source partitions, then
-    partitions. A higher limit on rows per trigger helps only if batches end well within the interval.
+Diagnosis: 1. Read the root cause named with this finding: it says what makes the query slow.
+    `ledgerops diagnose http://INSTANCE --query QUERY` also lists the causes that were ruled out.
+    2. Without a root cause, compare `sum(ledgerops_arrival_rows_per_second{app="APP",query="QUERY"})` with
+    `ledgerops_capacity_rows_per_second{app="APP",query="QUERY"}`. If arrival is higher, the load is too high for these
+    resources.
+    3. Otherwise find the phase that takes longest with
+    `sum by (phase) (rate(ledgerops_batch_phase_seconds_total{app="APP",query="QUERY"}[5m]))`. Mostly `add_batch` means
+    tasks or the sink; other phases mean the driver, the source or the checkpoint.
+Mitigation: check `ledgerops_retention_headroom_seconds{app="APP",query="QUERY"}` and raise the retention of the topic
+    if less than an hour is left. Then remove the root cause. If the load is the only cause, add cores up to the number
+    of source partitions, then add partitions. A higher limit on rows per trigger helps only if batches end well within
+    the trigger interval.
 Evidence:
-    ledgerops_source_backlog_offsets: sum of latestOffset - endOffset over the partitions, in the newest batch
-    ledgerops_source_lag_seconds: now - when the endOffset of a partition was its head, interpolated; the largest
-    ledgerops_source_file_age_seconds: start of the newest batch whose files are known - modification of the newest
-    file_age_growth_seconds: that age - the same in the first batch of the series
-    commit_wait_seconds: `at` of the first `tables` record after the newest batch that has one - `since` of its source
-    commit_wait_growth_seconds: that age - the same after the first batch of the series
-    batch_seconds: durationMs.triggerExecution of the newest batch, or how long the running one has taken
-    result_delay_seconds: now - when the batch before that asked for its offsets (timestamp + durationMs.latestOffset)
+    ledgerops_source_backlog_offsets: sum of latestOffset - endOffset over the partitions, in the newest batch.
+    ledgerops_source_lag_seconds: now minus the time at which the endOffset of the newest batch was the head of its
+        partition; the largest over the partitions. The time is interpolated between the latestOffset of earlier
+        batches, each sampled at timestamp plus durationMs.latestOffset.
+    ledgerops_source_file_age_seconds: `timestamp` of the newest batch whose files are known minus the modification time
+        of the newest of these files.
+    file_age_growth_seconds: that age minus the age in the first batch of the series.
+    commit_wait_seconds: `at` of the first `tables` record after the newest batch that has one, minus `since` of the
+        source in it; 0 where it has no unread version.
+    commit_wait_growth_seconds: that age minus the age after the first batch of the series.
+    batch_seconds: durationMs.triggerExecution of the newest batch; or how long the running batch has taken, if that is
+        longer than its rows took to arrive.
+    result_delay_seconds: now minus the time at which the batch before that one asked for its offsets (timestamp plus
+        durationMs.latestOffset), when its oldest row arrived.
 """
 
 from collections.abc import Iterator

@@ -1,28 +1,38 @@
 """Freshness breach: results are older than the objective while rows keep arriving.
 
-Meaning: results are older than the freshness objective: by the oldest row that waits in the source or the running
-    batch, by the rows that `ledgerops.instrument` observes, or by the watermark, which delays windows and joins. A
-    replay of old rows, a query without input and one that catches up are not reported. The alert LedgerFreshnessPage
-    fires when the error budget of the period would be gone within days; a query that should be running and is not
-    counts as bad all the time.
+Meaning: the time from a row's arrival to its result exceeds the freshness objective. Three ages are checked: that of
+    the oldest row waiting in the source or in the running batch, that of the rows observed by `ledgerops.instrument`,
+    and that of the watermark, which delays windows and joins. A replay of old rows, a query without input, and a query
+    that is catching up are not reported. The alert LedgerFreshnessPage fires when results were too old for so much of
+    the last minutes and hours that the error budget of the period would be gone within days; a query that should be
+    running and is not counts as bad all the time.
 Impact: readers see outdated results: balances, limits and reports are behind the transactions.
-Diagnosis: 1. Read the root cause named with this finding.
-    2. Without one: if `max(ledgerops_source_lag_seconds{app="APP",query="QUERY"})`, the age of the oldest unread row,
-    is high, see `falling-behind`.
-    3. If `ledgerops_watermark_lag_seconds{app="APP",query="QUERY"}` is high, an input holds the watermark back: it is
-    silent (see `watermark-stalled`), or its rows are old. If neither is, the rows arrive late: see
+Diagnosis: 1. Read the root cause named with this finding: this finding is only the symptom.
+    2. `max(ledgerops_source_lag_seconds{app="APP",query="QUERY"})` is the age of the oldest unread row. If it is high,
+    the query does not keep up: see `falling-behind`.
+    3. If the lag is low, check `ledgerops_watermark_lag_seconds{app="APP",query="QUERY"}`. If it is high, an input
+    holds the watermark back: it is silent (see `watermark-stalled`), or its rows are old, as those of an archive that
+    the query reads beside live rows. If it is low too, the rows arrive late: see
     `ledgerops_event_latency_seconds{app="APP",query="QUERY"}`, a histogram of their age.
-    4. `query:freshness:seconds{app="APP",query="QUERY"}` is the age that the alert judges,
+    4. `query:freshness:seconds{app="APP",query="QUERY"}` is the age that the alert judges, and
     `query:freshness_budget:ratio{app="APP",query="QUERY"}` what is left of the budget.
 Mitigation: if the backlog shrinks, wait: `ledgerops_backlog_drain_seconds{app="APP",query="QUERY"}` estimates how long.
     Otherwise remove the named root cause. Read an archive to its end in a query of its own: beside it, windows of live
     rows close only when all of it is read. If the query is down, start it with its checkpoint.
 Evidence:
-    ledgerops_source_lag_seconds: as for `falling-behind`
-    result_delay_seconds: age of the oldest row of the running batch, or at the end of the latest two the smaller one
-    event_latency_seconds: median age of rows by the buckets latency_le_N of `instrument`; median of 3 batches
-    watermark_lag_seconds: the end of the newest batch - eventTime.watermark - the allowed lateness
-    freshness_objective_seconds: the setting + two trigger intervals, or two of the longest pauses between batches
+    ledgerops_source_lag_seconds: now minus the time at which the endOffset of the newest batch was the head of its
+        partition; the largest over the partitions. The time is interpolated between the latestOffset of earlier
+        batches, each sampled at timestamp plus durationMs.latestOffset.
+    result_delay_seconds: age of the oldest row in the batch. While a batch runs: now minus the time at which the
+        previous batch asked for its offsets (timestamp plus durationMs.latestOffset); if the batch began more than an
+        interval after that batch ended, now minus its start plus the interval. Otherwise the same at the end of a batch
+        (timestamp plus durationMs.triggerExecution) instead of now, the smaller of the latest two.
+    event_latency_seconds: median age of the rows, from the buckets latency_le_N that `instrument` observes, as PromQL's
+        histogram_quantile(0.5) computes it (linear within a bucket; N is the index of the bound in
+        ledgerops_event_latency_seconds); median over the latest 3 batches.
+    watermark_lag_seconds: the end of the newest batch minus eventTime.watermark, minus the allowed lateness.
+    freshness_objective_seconds: the setting plus two trigger intervals, because no query can be fresher. If the trigger
+        is unknown, plus twice the longest pause between two batches.
 """
 
 from collections.abc import Iterator

@@ -2,29 +2,40 @@
 
 Meaning: the arrival rate is above the rate that the query reaches without pauses between batches. The load changed:
     more rows arrive, or each of them is more work.
-Impact: each result is later than the one before it, while the load lasts.
+Impact: the backlog grows by the difference between the two rates while the load lasts. Each result is later than the
+    one before it.
 Diagnosis: 1. Compare `sum(ledgerops_arrival_rows_per_second{app="APP",query="QUERY"})` with
-    `ledgerops_capacity_rows_per_second{app="APP",query="QUERY"}`. If arrival is not higher now, the peak is over: wait.
-    2. The same by `source` shows where the rows come from. Ask its producer whether this load is intended.
+    `ledgerops_capacity_rows_per_second{app="APP",query="QUERY"}`. If arrival is not higher now, the peak is over: wait
+    for the backlog to clear.
+    2. `ledgerops_arrival_rows_per_second{app="APP",query="QUERY"}` by `source` shows which source the rows come from.
+    Ask its producer whether this load is intended.
     3. Look for windows whose length is many times their slide: each row is in as many of them. If no more rows arrive
-    than before, look into them: longer lists for `explode`, longer texts, more matches in a join.
-    4. If batches end well within the trigger interval, the limit of the source is too low: see `rate-limited`.
+    than before, look into the rows: longer lists for `explode`, longer texts, keys with more matches in a join.
+    4. If batches end well within the trigger interval, the rate limit of the source is too low: see `rate-limited`.
 Mitigation: check `ledgerops_retention_headroom_seconds{app="APP",query="QUERY"}` and raise the retention of the topic
     if less than an hour is left. Then reduce the load at the producer, or give the query more cores, at most as many as
     the source has partitions.
 Evidence:
-    arrival_rows_per_second: growth of latestOffset over the newest three batches as rows, by the time between the
-        samples
-    processed_rows_per_second: numInputRows of these batches / their time, of each at least the trigger interval
-    arrival_ratio: the first divided by the second
-    ledgerops_source_lag_seconds: as for `falling-behind`; given if rows are left
-    result_delay_seconds: as for `falling-behind`; given if each batch reads all available rows
-    seconds_to_breach: (freshness objective - that lag) / (1 - 1 / arrival_ratio), at least 0
-    work_on_rows_share: what python, state_update, shuffle, spill and cpu of the profile (`docs/verdict.md`) take of the
-        batch; unless more rows come, what they take beyond the usual
+    arrival_rows_per_second: growth of the sum of sources[].latestOffset from the third newest batch to the newest,
+        divided by the time between these samples. Each is taken at timestamp plus durationMs.latestOffset. If a source
+        does not have exactly one row per offset, the result is multiplied by its rows per offset. Where no source
+        reports latestOffset and no option caps a batch: numInputRows of the newest two of these batches divided by the
+        same time.
+    processed_rows_per_second: numInputRows of these three batches divided by their time, each counted with
+        durationMs.triggerExecution or the trigger interval, whichever is longer.
+    arrival_ratio: the first divided by the second.
+    ledgerops_source_lag_seconds: now - when the endOffset of the newest batch was the head of its partition,
+        interpolated between the heads that were seen; the largest over the partitions. Given if rows are left
+    result_delay_seconds: now minus the time (timestamp plus durationMs.latestOffset) at which the batch before the
+        running one, or before the newest one, asked for its offsets. Given if each batch reads all available rows.
+    seconds_to_breach: (freshness objective - that lag) / (1 - 1 / arrival_ratio), at least 0: while R times as many
+        rows arrive as are processed, the lag grows by 1 - 1/R seconds per second.
+    work_on_rows_share: what python, state_update, shuffle, spill and cpu of the profile (`docs/verdict.md`) take,
+        divided by the batch; unless more rows a second than usual explain it, what they take beyond the usual. Where
+        that is less than half, at least what so many more rows need of all parts, as `saving_seconds` allows for it
     ledgerops_last_batch_duration_seconds: durationMs.triggerExecution / 1000 of the newest batch
     ledgerops_trigger_interval_seconds: the trigger interval of the plan
-    stretch_by_<part>: where others have the cores: how many times as long work takes, as for `cpu-saturated`
+    stretch_by_<part>: where others have the cores: how many times as long the work takes, as for `cpu-saturated`
     stretch_of_tasks: the same for tasks that compute
 """
 

@@ -1,18 +1,25 @@
 """Input recomputed: each batch reads and computes the same rows several times.
 
-Meaning: Spark counted a multiple of the offsets of a batch, or several stages read all of its rows each. In
-    `foreachBatch` every action (a write, a count, a show) computes the batch from its source again unless it is
-    persisted; in other queries a union or a join of a stream with itself does.
-Impact: everything up to the action is computed as often; while batches are in time, this is only worth knowing. Of
-    Kafka, rows and rates of ledgerops count each row once; of other sources each time, as Spark does.
+Meaning: Spark counted a multiple of the offsets that the batch covers, or several stages read as many rows each, which
+    together are all that Spark counted. In `foreachBatch` every action (a write, a
+    count, a show) computes the batch from its source again unless it is persisted. In other queries the plan reads the
+    source more than once, as a union or a join of a stream with itself does.
+Impact: the source sends all rows several times, and everything up to the action is computed as often. A batch that
+    takes too long may be in time with one reading; while it is in time, this is only worth knowing. Of Kafka, rows and
+    rates of ledgerops count each row once; of other sources they count it each time, as Spark's progress does.
 Diagnosis: 1. Count the actions of the function that `foreachBatch` calls, also those on data frames made of the batch.
     2. Without `foreachBatch`, look for several scans of the same source in the plan (tab SQL of the Spark UI).
     3. `ledgerops_busy_ratio{app="APP",query="QUERY"}` says whether the query has time to spare.
 Mitigation: call `persist()` on the batch at the beginning of the function and `unpersist()` at its end, in `finally`.
     It needs memory or disk for one batch.
 Evidence:
-    times_read: of Kafka rows over offsets; of other sources the stages that read all rows of a batch; the fewest
-    saving_seconds: median share of a batch in which these stages run, less the longest, times profile_seconds
+    times_read: of Kafka the smallest of rows over offsets, rounded, of a source in the three newest batches with new
+        offsets; of other sources the fewest stages without a shuffle in the newest two batches whose tasks were read,
+        all of as many rows, which together are numInputRows, and either of as many tasks, more than one, or of as many
+        bytes
+    saving_seconds: of a query without a healthy past, the median over the batches that the finding names of the time
+        in which these stages ran, of Kafka those that read nearly as many rows as offsets, less the longest of them,
+        each as a share of durationMs.triggerExecution, times profile_seconds
     profile_seconds: median of durationMs.triggerExecution / 1000 over the batches that the finding names
 """
 

@@ -5,16 +5,20 @@ Meaning: the head offsets of a topic rose steadily and have not changed for far 
     broker.
 Impact: results that need this input are missing. In a join the watermark of the silent input does not advance: no
     window closes, and the state of the other input grows.
-Diagnosis: 1. `ledgerops_arrival_rows_per_second{app="APP",query="QUERY"}` is 0 for this source. If it is 0 for all,
-    check the producers' network or broker first.
-    2. Check the log of the producer. If its writes are rejected, repair its access or the topic.
-    3. If they succeed, `kafka-topics.sh --bootstrap-server SERVERS --list` shows whether it writes to another topic, as
-    after a rename.
+Diagnosis: 1. `ledgerops_arrival_rows_per_second{app="APP",query="QUERY"}` is 0 for this source and above 0 for others.
+    If it is 0 for all of them, check the producers' common network or broker first.
+    2. Check the log of the producer. If it shows rejected writes, repair its access or the topic; if it shows
+    successful writes, continue with 3.
+    3. `kafka-topics.sh --bootstrap-server SERVERS --list` shows whether the producer now writes to another topic, for
+    example after a rename.
 Mitigation: tell the owner of the producer; the query needs no change and reads new rows as soon as they arrive. If the
     input may legitimately pause for so long, no action is needed; for a join, consider a time limit on the state.
 Evidence:
-    seconds_without_arrival: newest sign of the query - when the heads last grew, or a batch last had rows
-    longest_pause_seconds: longest time between two samples in which the heads had grown, or between batches with rows
+    seconds_without_arrival: its `at` - when the heads of the topic last grew (latestOffset of batches, latest of
+        records `offsets`), or when the last batch with rows began for a source without heads. `at` is the newest of a
+        batch's start, a record `offsets`, an idle record
+    longest_pause_seconds: longest time between two samples in which the heads had grown; without heads from the end of
+        a batch with rows to the start of the next
 """
 
 from collections.abc import Iterator

@@ -3,21 +3,31 @@
 Meaning: a few batches take several times as long as the rest for the same number of rows. The extra time is in
     `add_batch` while no task computes: the target of the sink sometimes stalls (a lock, throttling, a leader election,
     a flush).
-Impact: medians look healthy, but the rows of a slow batch, and those that arrive meanwhile, are late.
-Diagnosis: 1. Compare the median and the 0.95 quantile of `ledgerops_batch_duration_seconds{app="APP",query="QUERY"}`.
-    If they are close, it is over.
-    2. Regular intervals point to a timer at the target (vacuum, compaction, a scheduled job), irregular ones to other
-    clients.
-    3. Check the target at the times of the slow batches: slow log, locks, throttling; else the network to it.
+Impact: medians look healthy, but the freshness objective is missed: the rows of a slow batch, and those that arrive
+    meanwhile, are late. Any further problem makes the query fall behind.
+Diagnosis: 1. Compare the median and the 0.95 quantile of `ledgerops_batch_duration_seconds{app="APP",query="QUERY"}`
+    (panel "Batch duration"). If they are close, the slow batches have ended.
+    2. Check the interval in the finding. Regular intervals point to a timer at the target (vacuum, compaction, a
+    scheduled job), irregular ones to other clients.
+    3. Check the target at the times of the slow batches: its slow log, locks, throttling. If it shows nothing, check
+    the network to it.
 Mitigation: move or limit the job at the target that causes the stalls. Write with a timeout and a retry, to another
     node of the target if there is one. If the target throttles, use a smaller connection pool. More cores do not help.
 Evidence:
-    slow_batches: those far longer than the median, where no task computes for half of what they take beyond it
-    batches: the newest batches that are judged: at most 60, of two minutes or 30 trigger intervals
-    usual_batch_seconds: median of durationMs.triggerExecution / 1000 over these
-    slow_batch_excess_seconds: median duration of the slow batches - usual_batch_seconds
-    slow_batch_spacing_seconds: median time between the starts of slow batches that follow no other
-    waiting_share_of_excess: of what slow batches take beyond the usual, the median share without a task that computes
+    slow_batches: number of slow batches in W. W = the newest 60 batches of the run that began in the last 120 s or
+        30 trigger intervals, whichever is longer, without those of its first 10 s; if only one or two slow ones are
+        left, without the first one only. A batch is slow if it takes longer than all of: 3 times the median of W, that
+        median + 1 s, 1.05 times the interval, and 2 x that median x max(1, its numInputRows / their median in W); and
+        if its waiting share of the excess, see below, is at least 0.5, as it is of most that take so long
+    batches: number of batches in W
+    usual_batch_seconds: median of durationMs.triggerExecution / 1000 over W
+    slow_batch_excess_seconds: median duration of the slow batches, minus usual_batch_seconds
+    slow_batch_spacing_seconds: median time between the starts of slow batches, without those that follow a batch which
+        takes as long directly
+    waiting_share_of_excess: median over the slow batches of what no task computes in (driver_before, driver_between,
+        after_tasks, sink_wait and waiting of the parts of a batch, less its uneven parts), divided by (duration -
+        usual_batch_seconds); of a batch whose tasks are not known the median of the others, and where none are known:
+        (durationMs.addBatch / 1000 - its median over W) in its place
 """
 
 from collections.abc import Iterator

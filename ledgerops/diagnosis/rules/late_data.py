@@ -9,11 +9,13 @@ Diagnosis: 1. `sum by (operator) (increase(ledgerops_rows_dropped_by_watermark_t
     few rows have an event time in the future: see `watermark-jump`. If it did not change, many rows are late.
     3. `max by (topic, partition) (ledgerops_source_lag_seconds{app="APP",query="QUERY"})` shows where. If one partition
     is far behind, see `partition-time-spread`; if none is, find the producer that sends late.
-Mitigation: repair the producer. If rows may be that late, raise the delay of `withWatermark` at the next start; state
-    grows in proportion. To recover the dropped rows, replay them.
+Mitigation: repair the producer that sends late. If rows may legitimately be that late, raise the delay of
+    `withWatermark`: state grows in proportion, and the change applies from the next start of the query. To recover the
+    dropped rows, replay them.
 Evidence:
-    rows_dropped_last_minute: as for `rows-dropped`
-    dropped_share: as for `rows-dropped`
+    rows_dropped_last_minute: sum of numRowsDroppedByWatermark of the operator over the batches that ended in the last
+        60 s, or in three trigger intervals where these are longer; aggregations count groups of rows
+    dropped_share: that number / sum of numInputRows of these batches; absent where groups are counted
     oldest_row_behind_watermark_seconds: largest eventTime.watermark - eventTime.min of those that dropped rows
     oldest_event_time_seconds: the least eventTime.min of these, where it is probably no time
     allowed_lateness_seconds: the largest delay of `withWatermark` in the plan

@@ -3,15 +3,18 @@
 Meaning: `ledgerops.book` counts rows and sums amounts where rows enter the query and where they leave it. In at least
     one batch the two differ: rows were lost or added, or an amount was changed on the way.
 Impact: the output is wrong, and so is everything that was computed from it. Speed and lag look healthy.
-Diagnosis: 1. `increase(ledgerops_unbalanced_batches_total{app="APP",query="QUERY"}[1h])` shows since when. If that was
-    a deployment, its version is the cause.
-    2. `ledgerops_book_rows_total{app="APP",query="QUERY"}` by `kind`: if fewer left than entered, look for a filter, an
-    inner join or a dropped late row; if more, for a join or an explode; if as many, an amount was changed or rounded.
+Diagnosis: 1. `increase(ledgerops_unbalanced_batches_total{app="APP",query="QUERY"}[1h])` shows since when. If it began
+    with a deployment, that version of the query is the cause.
+    2. `ledgerops_book_rows_total{app="APP",query="QUERY"}` by `kind` shows how many rows entered and left. If fewer
+    left, look for a filter, an inner join or a dropped late row; if more left, look for a join or an explode that
+    repeats rows; if the counts are equal, an amount was changed or rounded.
     3. `ledgerops verify` names the rows, if there is a manifest of what was sent.
-Mitigation: stop the query and everything that reads its output. Repair the transformation, move the wrong output away,
-    and run again from the last checkpoint before the first unbalanced batch. Then verify the output.
+Mitigation: stop the query and everything that reads its output, so that no more is computed from wrong numbers. Repair
+    the transformation, move the wrong output away, and run again from the last checkpoint before the first unbalanced
+    batch. Then verify the output.
 Evidence:
-    unbalanced_batches: batches of the latest 30 s whose observedMetrics `_book_in*` and `_book_out*` differ
+    unbalanced_batches: batches that ended in the latest 30 s (at least the newest) in which `rows` or `amount` of all
+        observedMetrics `_book_in*` and `_book_out*` differ
     missing_rows: `rows` of side in - `rows` of side out, summed over the unbalanced batches
     missing_amount: the same for `amount`, a decimal number as text; 0 if it is null on one side
     rows_booked: sum of `rows` of side in over all booked batches of these 30 s

@@ -13,7 +13,8 @@ Diagnosis: 1. Read in the finding which part of a batch takes longest. `ledgerop
 Mitigation: none while results are fresh enough. Otherwise start with the part that is named. If the query has a trigger
     interval, give it with `ledgerops diagnose --trigger 10s` so that batches can be compared with it.
 Evidence:
-    batch_seconds_median: median of durationMs.triggerExecution / 1000 over the newest 3 batches, or over all with rows
+    batch_seconds_median: median of durationMs.triggerExecution / 1000 over the newest 3 batches of the run, without
+        those of its first 10 s; if there are fewer, over all batches with rows
 """
 
 from collections.abc import Iterator

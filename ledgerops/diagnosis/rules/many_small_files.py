@@ -8,14 +8,17 @@ Diagnosis: 1. `rate(ledgerops_sink_files_total{app="APP",query="QUERY"}[5m]) /
     rate(ledgerops_batches_total{app="APP",query="QUERY"}[5m])` is the number of files a batch, and
     `rate(ledgerops_sink_bytes_total{app="APP",query="QUERY"}[5m]) /
     rate(ledgerops_sink_files_total{app="APP",query="QUERY"}[5m])` their size.
-    2. As many as the stage that writes has tasks: too many write. Many more: `partitionBy` has many values.
+    2. Compare the number with the tasks of the stage that writes (Spark UI, page "Stages"). As many: too many tasks
+    write. Many more: `partitionBy` has many values, and each task has rows of most of them.
     3. `ledgerops_sink_uncheckpointed_versions{app="APP",query="QUERY"}` is how many commits a reader of the table must
     replay.
-Mitigation: compact the table: `OPTIMIZE` (Delta), `rewrite_data_files` (Iceberg); a folder of plain files cannot be.
-    Then write fewer files: repartition by the columns of `partitionBy`, write from fewer tasks, set
-    `delta.autoOptimize.optimizeWrite`, or a longer trigger interval.
+Mitigation: compact the table: `OPTIMIZE` (Delta), `rewrite_data_files` (Iceberg). A folder of plain files cannot be:
+    readers go by its log, which names the old ones. Then write fewer files: repartition the rows by the columns of
+    `partitionBy` before the write, or write from fewer tasks, or set `delta.autoOptimize.optimizeWrite`. A longer
+    trigger interval also makes files larger.
 Evidence:
-    files_per_commit: files that a commit of the query adds: median of the newest 3, of late batches where there are
+    files_per_commit: files that a commit of the query adds, the median of the newest 3 that add any; while batches are
+        late, of their commits
     bytes_per_file: bytes of the files of such a commit divided by their number, also the median
     uncheckpointed_versions: head - checkpoint of the newest `tables` record; head + 1 without a checkpoint
 """

@@ -6,9 +6,10 @@ Impact: when it is full, the kernel kills the process that takes most, or Kubern
     137), with all queries of the driver. A restart resumes from the checkpoint, and the growth begins again.
 Diagnosis: 1. `predict_linear(ledgerops_host_memory_available_bytes{instance="INSTANCE"}[10m], 3600)` is what will be
     left in an hour.
-    2. `ledgerops_process_memory_bytes{instance="INSTANCE"}` by `kind`: `driver_python` keeps something from batch to
-    batch (a list that a `foreachBatch` function adds to, results of `collect()`, a cache), `python_workers` from call
-    to call (a global, a cache without a limit, a library that leaks).
+    2. `ledgerops_process_memory_bytes{instance="INSTANCE"}` by `kind` shows what grows. `driver_python`: the program
+    keeps something from batch to batch: a list or a dictionary that a `foreachBatch` function adds to, results of
+    `collect()` or `toPandas()`, a cache. `python_workers`: a function keeps something from call to call: a global, a
+    cache without a limit, a library that leaks.
     3. `memray attach PID`, or two snapshots of `tracemalloc`, show the lines that allocate what stays.
 Mitigation: give a cache a limit (`functools.lru_cache(maxsize=...)`) and drop what a batch no longer needs. Until then
     restart the driver before its memory is full. `spark.executor.pyspark.memory` makes a worker fail that takes too
@@ -16,9 +17,12 @@ Mitigation: give a cache a limit (`functools.lru_cache(maxsize=...)`) and drop w
     starts one, which takes seconds: only with long trigger intervals.
 Evidence:
     ledgerops_process_memory_bytes: memory_bytes of the role in the newest record `host`
-    memory_growth: growth per second of the least memory_bytes, from the oldest fifth of ten minutes to the newest
+    memory_growth: in each fifth of the records `host` of the last ten minutes, the least memory_bytes
+        of a process of the role; how much more that is in the newest fifth than in the oldest, for each second between
+        these two records and times the newest number of processes
     available_bytes: memory_available_bytes of the newest record
-    seconds_until_full: available_bytes / memory_growth, at most 16 times as long as the growth was observed
+    seconds_until_full: available_bytes / memory_growth; at most 16 times as long as the growth was observed, which are
+        at least 90 seconds
 """
 
 from collections.abc import Iterator, Sequence

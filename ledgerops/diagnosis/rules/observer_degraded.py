@@ -2,20 +2,23 @@
 
 Meaning: ledgerops is missing data of this driver. Its worker could not keep up and dropped events, a collector fails
     repeatedly, the worker is busy nearly all the time, or it has stopped and reports nothing.
-Impact: metrics have gaps, and causes may be missed. The query is not affected. Every query of the driver has this
-    finding; the alert LedgerObserverDegraded fires once for the driver.
-Diagnosis: 1. Search the log of the driver for `further failures are only counted`: each failure is logged once, with
+Impact: metrics have gaps, and causes may be missed. The query itself is not affected. Every query of the driver has
+    this finding, because the missing data concerns them all; the alert LedgerObserverDegraded fires once for the
+    driver.
+Diagnosis: 1. Search the log of the driver for `only counted`: each failure is logged once, with
     its reason.
     2. `increase(ledgerops_collector_errors_total{instance="INSTANCE"}[10m])` by `collector` shows what fails. `tasks`
     or `host`: Spark does not answer. `kafka`: the brokers cannot be reached. `recording`: the disk is full.
     3. If no collector fails, check `ledgerops_listener_queue_size`, `ledgerops_listener_dropped_total` and
     `rate(ledgerops_worker_seconds_total{instance="INSTANCE"}[5m])` by `step`. A full queue or a worker near 1 second
     per second means too many batches for one worker.
-Mitigation: do not restart the job for this. For `tasks` and `host`, check the setting ui_url and whether the driver has
-    a free core; for `kafka`, the broker address and the credentials; for `recording`, the disk. If the worker is too
-    busy, raise very short trigger intervals, or switch off the setting tasks_collector.
+Mitigation: do not restart the job because of this finding. For `tasks` and `host`, check the setting ui_url and whether
+    the driver has a free core. For `kafka`, check the broker address and the credentials. For `recording`, free
+    disk space. If the worker is too busy, raise the trigger interval of queries with very short ones, or switch off the
+    setting tasks_collector.
 Evidence:
-    collector_errors: growth within 60 s, over the collectors with at least 3 that failed in the latest 20 s
+    collector_errors: growth of collector_errors in the 60 s before the newest record `observer`, over the collectors
+        with at least 3 that failed in the latest 20 s
     dropped_events: growth of `dropped` within these 60 s
     queue_share: queue_size / queue_limit of the newest record
     seconds_since_last_look: now - the newest record `observer`, if no event of the query is newer

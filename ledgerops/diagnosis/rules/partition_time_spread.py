@@ -3,17 +3,21 @@
 Meaning: a query has one watermark, which follows the newest event time of all partitions. One partition has been read
     up to now, another only up to some time ago. The rows of the second are older than the watermark when they are read.
 Impact: the rows of the slow partition are dropped without an error. Their producer is correct.
-Diagnosis: 1. If the partitions are further apart by
-    `max by (topic, partition) (ledgerops_source_lag_seconds{app="APP",query="QUERY"})` than the allowed lateness, that
-    explains the dropped rows; if not, see `late-data`.
-    2. If `increase(ledgerops_rows_dropped_by_watermark_total{app="APP",query="QUERY"}[5m])` is 0, they are close again.
-    3. `sum by (topic, partition) (ledgerops_source_backlog_offsets{app="APP",query="QUERY"})`: if only one has a
-    backlog, see `source-partition-skew`; if all have, the query is reading an old one.
+Diagnosis: 1. `max by (topic, partition) (ledgerops_source_lag_seconds{app="APP",query="QUERY"})` shows how far each
+    partition is behind. If the difference is larger than the allowed lateness, it explains the dropped rows; if not,
+    see `late-data`.
+    2. `increase(ledgerops_rows_dropped_by_watermark_total{app="APP",query="QUERY"}[5m])` shows whether rows are still
+    dropped. If not, the partitions are close again.
+    3. Check `sum by (topic, partition) (ledgerops_source_backlog_offsets{app="APP",query="QUERY"})`. If only one
+    partition has a backlog, see `source-partition-skew`; if all have one, the query is reading an old backlog.
 Mitigation: set `maxOffsetsPerTrigger` at the next start: it divides a batch among the partitions by their backlog.
-    Until then allow as much lateness as the partitions are apart; state grows in proportion.
+    Remove the cause of the lag of the slow partition. Until then allow as much lateness as the partitions are apart;
+    state grows in proportion, and the change applies from the next start of the query.
 Evidence:
-    partitions_apart_seconds: latest - earliest of the times at which the endOffset of each partition was its head
-    rows_dropped_last_minute: as for `rows-dropped`, of all operators
+    partitions_apart_seconds: latest - earliest of the times at which the endOffset of each partition of the topic was
+        its head, at most when the newest batch asked for its offsets
+    rows_dropped_last_minute: sum of numRowsDroppedByWatermark of all operators over the batches that ended in the last
+        60 s, or in three trigger intervals where these are longer
     allowed_lateness_seconds: the largest delay of `withWatermark` in the plan
 """
 

@@ -1,16 +1,20 @@
 """Query stuck: a batch has run, or the query has reported nothing, for far longer than usual.
 
-Meaning: Spark reports a batch only when it has ended, so one that hangs reports nothing. The watchdog found that a
-    trigger has run for far too long. As long as tasks end, jobs begin or all tasks compute it is a warning: the batch
-    has more to do than usual. One earlier batch that hung does not count as usual. The first batch of a run counts as
-    stuck after five minutes in which no task ended and no job began, or one minute in which no job runs and the driver
-    uses hardly any CPU.
+Meaning: Spark reports a batch only when it has ended. A batch that hangs reports nothing, and every gauge keeps its
+    last, healthy value. The watchdog polls the query itself and found that one trigger has run for far too long. At
+    first that is a warning, and as long as tasks end, jobs begin or all tasks compute it stays one: the batch has more
+    to do than usual. (Where it takes half a minute from the end of a task to the next, that is allowed twice.)
+    One earlier batch that hung does not count as usual. What its tasks wait for is said where two looks show it.
+    The first batch of a run may take long. It counts as stuck after five minutes in which no task ended and no job
+    began, or after one minute in which no job runs and the driver uses hardly any CPU.
 Impact: the query writes no results. The backlog grows without being reported; watermark and state do not change.
-Diagnosis: 1. If only `time() - ledgerops_last_seen_timestamp_seconds{app="APP",query="QUERY"}` grows, and not
-    `ledgerops_batch_running_seconds{app="APP",query="QUERY"}`, no batch runs at all: the driver hangs.
-    2. Spark UI, page "Stages": if a stage has running tasks, take a thread dump of their executor (page "Executors").
-    3. If none runs, the driver or the sink hangs: take a thread dump of the driver there, or by `jstack PID`. A network
-    call at the top of a thread names what it waits for.
+Diagnosis: 1. `ledgerops_batch_running_seconds{app="APP",query="QUERY"}` is how long the batch has run,
+    `time() - ledgerops_last_seen_timestamp_seconds{app="APP",query="QUERY"}` how long nothing was reported. If only the
+    second one grows, no batch runs at all: the driver hangs.
+    2. Open the Spark UI, page "Stages". If a stage has running tasks, they hang: take a thread dump of the executor
+    on the page "Executors".
+    3. If no stage runs, the driver or the sink hangs: take a thread dump of the driver on that page, or by `jstack PID`
+    on its machine. A network call at the top of a thread names what it waits for.
 Mitigation: save the thread dump first, because a restart destroys the evidence. Repair what the batch waits for (sink,
     broker, external service). If the batch does not continue, stop the query and start it again from its checkpoint:
     the batch is repeated: nothing is lost, and a sink that appends may get its rows twice.

@@ -11,16 +11,21 @@ Diagnosis: 1. `ledgerops_busy_ratio{app="APP",query="QUERY"}` is well below 1 wh
     A file source is limited when `ledgerops_source_batch_files{app="APP",query="QUERY"}` stays at
     `maxFilesPerTrigger` while `ledgerops_source_file_age_seconds{app="APP",query="QUERY",kind="newest"}` grows.
     3. Find out why the limit was set. If it protects the sink or another system, ask its owner before you raise it.
-Mitigation: if the backlog dates from a pause and shrinks, wait. Otherwise raise the limit so that a batch takes most of
-    the interval, and restart with the same checkpoint. Do not remove it: it bounds the first batch after a pause.
+Mitigation: if the backlog dates from a pause and still shrinks, wait. Otherwise raise the limit so that a batch takes
+    most of the interval, and restart the query with the same checkpoint. Do not remove the limit: it bounds the first
+    batch after a pause.
 Evidence:
     batch_offsets: sum of endOffset - startOffset over all sources and partitions of the newest batch
-    batch_seconds_median: median of durationMs.triggerExecution / 1000 over the newest 5 batches
-    needed_offsets: offsets of a batch with which it would take 0.7 of its time, by the parts that rows make longer
-    stretch_by_<part>: where others have the cores: how many times as long work takes, as for `cpu-saturated`
+    batch_seconds_median: median of durationMs.triggerExecution / 1000 over the newest 5 batches of the run, without
+        those of its first 10 s
+    needed_offsets: arrival x F / (0.7 - arrival x R), at least arrival x the interval / 0.7. F = seconds of a batch
+        that its rows do not make longer, R = the other seconds divided by the offsets of a batch, by the parts of the
+        profile (`docs/verdict.md`)
+    stretch_by_<part>: where others have the cores: how many times as long the work takes, as for `cpu-saturated`
     stretch_of_tasks: the same for tasks that compute
     backlog_offsets: sum of latestOffset - endOffset over the partitions of the newest batch
-    ledgerops_source_lag_seconds: as for `falling-behind`
+    ledgerops_source_lag_seconds: now minus the time at which the endOffset of the newest batch was the head of its
+        partition, interpolated between the heads in batches and `offsets` records; the largest over the partitions
     batch_files: the number of files of the newest batch whose files are known, from the `files` records
     ledgerops_source_file_age_seconds: `timestamp` of that batch minus the modification time of its newest file
     file_age_growth_seconds: that age minus the age in the first batch of the series

@@ -1,26 +1,32 @@
 """Retention risk: rows that the query has not read will soon be deleted by the broker, or with the history of a table.
 
-Meaning: the oldest unread record of a partition is near the limit of its topic, in time or size, and the query is not
-    catching up. Of a table the history is limited: the entries of a Delta log, the snapshots of Iceberg.
+Meaning: a topic keeps its records for a limited time, or up to a size. The oldest unread record of a partition is near
+    that limit, and the query is not catching up. Of a table the history is kept for a limited time: the entries of a
+    Delta log, the snapshots of Iceberg.
 Impact: records that are deleted before they are read are lost. The query fails or continues without them, depending on
     `failOnDataLoss`. A query whose version or snapshot is gone fails and cannot start with its checkpoint.
 Diagnosis: 1. `min by (topic, partition) (ledgerops_retention_headroom_seconds{app="APP",query="QUERY"})` is the time
     left. Below an hour, raise the retention before anything else.
     2. Compare `max by (topic, partition) (ledgerops_source_lag_seconds{app="APP",query="QUERY"})` with `retention.ms`
     of the topic (`kafka-configs.sh --bootstrap-server SERVERS --describe --entity-type topics --entity-name TOPIC`). If
-    it is far below, the limit is `retention.bytes`. Of a table: with `delta.logRetentionDuration`, or what
+    the lag is far below it, the limit is `retention.bytes`.
+    3. Read the other findings of the query: they say why it does not catch up.
+    4. For a table: the topic is its name. Compare the lag with `delta.logRetentionDuration`, or with what
     `expire_snapshots` keeps.
-    3. The other findings of the query say why it does not catch up.
-Mitigation: raise `retention.ms`, and `retention.bytes` if it is set; that takes effect at once
-    (`kafka-configs.sh --bootstrap-server SERVERS --alter --entity-type topics --entity-name TOPIC --add-config
-    retention.ms=MILLISECONDS`). For a table raise `delta.logRetentionDuration`, or stop `expire_snapshots`. Then repair
-    what keeps the query from reading, and lower the retention again.
+Mitigation: for a table raise `delta.logRetentionDuration`, or stop `expire_snapshots`, until the query has caught up.
+    For a topic raise `retention.ms` now, and `retention.bytes` if it is set; this takes effect at once and needs no
+    restart (`kafka-configs.sh --bootstrap-server SERVERS --alter --entity-type topics --entity-name TOPIC
+    --add-config retention.ms=MILLISECONDS`). Then repair what keeps the query from reading. Lower the retention again
+    when the backlog is gone.
 Evidence:
-    ledgerops_retention_headroom_seconds: retention_seconds - the lag, or (endOffset - earliest) / the pace of earliest;
-        of a table since - oldest_at of the newest record `tables`
-    headroom_share: that time / what the topic keeps; a table keeps the time from oldest_at to now
-    headroom_lost_each_second: growth of the lag within the latest 60 s by the second; 1 if endOffset has not moved
-    ledgerops_source_lag_seconds: as for `falling-behind`, of the partition; of a table now - since
+    ledgerops_retention_headroom_seconds: the smaller of retention_seconds of the topic - the lag below, and (endOffset
+        - earliest) / the rate at which earliest advances. Of a table: since - oldest_at of the newest record `tables`
+    headroom_share: that time / what the topic keeps: the smaller of retention_seconds and (latest - earliest) / that
+        rate. A table keeps the time from oldest_at to now
+    headroom_lost_each_second: growth of the lag below since the newest batch, or record `tables`, that is 60 s old,
+        divided by the time since then; 1 if endOffset has not moved
+    ledgerops_source_lag_seconds: now - when the endOffset of the partition was its head, interpolated between the heads
+        that were seen. Of a table: now - since
 """
 
 from collections.abc import Iterator

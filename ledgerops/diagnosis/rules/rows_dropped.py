@@ -13,7 +13,8 @@ Diagnosis: 1. Read the root cause named with this finding. `late-data` means tha
 Mitigation: remove the cause first: a longer lateness does not help if the watermark is too far ahead. To recover the
     dropped rows, run the query over the same input again with fresh state.
 Evidence:
-    rows_dropped_last_minute: numRowsDroppedByWatermark of the operator in the last 60 s, or three trigger intervals
+    rows_dropped_last_minute: sum of numRowsDroppedByWatermark of the operator over the batches that ended in the last
+        60 s, or in three trigger intervals where these are longer; aggregations count groups of rows
     dropped_share: that number / sum of numInputRows of these batches; absent where groups are counted
     rows_dropped_since_began: the same sum over the latest 200 batches of the run
 """

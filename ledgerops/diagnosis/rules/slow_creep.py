@@ -1,7 +1,8 @@
 """Slow creep: the load rises steadily, and will soon exceed what the query can process.
 
-Meaning: the arrival rate has risen in each part of the observed time, and batches take most of the trigger interval. A
-    step, a burst, or a load that levels off is not reported.
+Meaning: the arrival rate has risen in each part of the observed time, and batches take most of the trigger interval. At
+    this rate they will outlast it, and the query will fall behind. A step, a burst, or a load that levels off is not
+    reported.
 Impact: none yet. Once the limit is passed, results are later with every batch, and a restart does not help.
 Diagnosis: 1. `ledgerops_busy_ratio{app="APP",query="QUERY"}` approaches 1. The finding estimates when it gets there.
     2. Plot `sum(ledgerops_arrival_rows_per_second{app="APP",query="QUERY"})` for the last hours and days against
@@ -11,12 +12,17 @@ Diagnosis: 1. `ledgerops_busy_ratio{app="APP",query="QUERY"}` approaches 1. The 
 Mitigation: ask the producer how far the load will rise. Before the limit is reached, give the query more cores, at most
     as many as the source has partitions, or raise the limit on rows per batch if that is what is reached first.
 Evidence:
-    fullness: durationMs.triggerExecution / interval, or rows / the limit of a batch; mean over the newest fifth
-    fullness_per_minute: fullness of the newest fifth - that of the oldest, by the time between their ends
-    arrival_rows_per_second: growth of the sum of the head offsets per second, over the newest fifth
-    arrival_growth: that number divided by the same of the oldest fifth, minus 1
-    seconds_to_capacity: time until fullness reaches 1, along a line through the fifths that follows their bend
-    window_seconds: length of the window: 50, 300 or 1,800 s, divided at multiples of 10 s
+    fullness: durationMs.triggerExecution / trigger interval, or rows / the limit of the source per batch if that is
+        higher; mean over the newest fifth of the window.
+    fullness_per_minute: fullness of the newest fifth minus that of the oldest, divided by the time between their ends,
+        times 60.
+    arrival_rows_per_second: growth of the sum of the head offsets per second, over the newest fifth of the window. A
+        head is interpolated between the latestOffset of batches, each sampled at timestamp plus
+        durationMs.latestOffset. The newest fifth ends with the last of these samples.
+    arrival_growth: that number divided by the same of the oldest fifth, minus 1.
+    seconds_to_capacity: time from the newest batch until fullness reaches 1, extrapolated along a straight line through
+        the fifths that follows the bend of the last three.
+    window_seconds: length of the window: 50, 300 or 1,800 s, divided at multiples of 10 s.
 """
 
 from collections.abc import Iterator

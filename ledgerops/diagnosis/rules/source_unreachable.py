@@ -5,17 +5,19 @@ Meaning: ledgerops asks the broker for its offsets and gets no answer, or the qu
 Impact: nothing is read, and the number of new rows is unknown. Spark's Kafka source asks three times, a minute each,
     and then fails the query; its tasks give up after two minutes without rows. Its options may allow more.
 Diagnosis: 1. `ledgerops_source_reachable{app="APP",query="QUERY"}` is 0 while the broker does not answer ledgerops. If
-    it is 1 and only `ledgerops_batch_running_seconds{app="APP",query="QUERY"}` grows, check the credentials and
-    addresses of the query.
+    it is 1 and only `ledgerops_batch_running_seconds{app="APP",query="QUERY"}` grows, the broker answers ledgerops but
+    not the query: check the credentials and addresses of the query.
     2. On the machine of the driver run `kafka-broker-api-versions.sh --bootstrap-server SERVERS`. Without an answer,
     check the broker and the network.
-    3. With one, check name resolution and the firewall between the executors and every broker.
+    3. If it answers there, check name resolution and the firewall between the executors and every broker of the
+    cluster.
 Mitigation: bring the broker back; the query continues by itself if it has not failed yet. If it has, start it with the
     same checkpoint: nothing is lost as long as the topic keeps the records.
 Evidence:
     ledgerops_source_reachable: 0, because the newest record `offsets` has an `error`
     seconds_without_answer: now - unreachable_since of that record
-    ledgerops_batch_running_seconds: now - `since` of the batch_running record that waits for offsets, or for its tasks
+    ledgerops_batch_running_seconds: now - `since` of the newest batch_running record that waits for offsets, or whose
+        tasks wait in Kafka's client by the newest two `stacks` records
     ledgerops_query_failures_total: number of `terminated` records of the query with an exception
 """
 

@@ -20,8 +20,11 @@ Evidence:
     ledgerops_state_rows: numRowsTotal of the operator in the newest batch
     state_bytes_per_row: of rows that get larger: state_bytes / numRowsTotal of the newest batch
     state_bytes: memoryUsedBytes of the operator in the newest batch, or for the disk rocksdbSstFileSize
-    state_bytes_growth_per_second: its growth since it last removed rows, or hardly grew, without the run's first 10 s
-    room_bytes: heap - memoryUsedBytes of all operators, or memory_available_bytes or disk_free_bytes of the host
+    state_bytes_growth_per_second: its growth over the newest batches of the run (at most 200; for the disk 30) without
+        the first 10 s, from the last that removed rows on, or from the third in a row that hardly grew (of rows that
+        get larger: in bytes)
+    room_bytes: what is left: the heap (maxMemory / 0.6 + 300 MiB of each active executor) - memoryUsedBytes of all
+        operators; or memory_available_bytes, or disk_free_bytes, of the newest record `host`
     seconds_to_limit: room_bytes / state_bytes_growth_per_second
     seconds_without_removal: end of the newest batch - that of the last with numRowsRemoved > 0
     usual_seconds_without_removal: longest time between two such batches before

@@ -1,19 +1,24 @@
 """State snapshot lag: no full snapshots of the state are uploaded, only changes.
 
-Meaning: each batch saves its changes, and a background task uploads a full snapshot at intervals. Of at least one store
-    there has been none for far longer than configured.
+Meaning: each batch saves its changes, and a background task uploads a full snapshot at intervals. For at least one
+    store there has been no upload for far longer than configured: the background task does not run, does not keep up,
+    or fails.
 Impact: none until the query or an executor starts again. Then every change since the last snapshot is loaded and
     replayed, which takes minutes instead of seconds. Old files of the checkpoint cannot be removed.
-Diagnosis: 1. `ledgerops_state_snapshot_lag_batches{app="APP",query="QUERY"}` rises by one per batch, until an upload
-    succeeds.
+Diagnosis: 1. `ledgerops_state_snapshot_lag_batches{app="APP",query="QUERY"}` rises by one per batch. If it falls to a
+    small number again, an upload has succeeded.
     2. Search the logs of the executors for "maintenance": failed uploads are logged there, with the reason.
-    3. Without one, check `spark.sql.streaming.stateStore.maintenanceInterval` (60s) and `minDeltasForSnapshot` (10):
-    larger values delay the snapshots, and many stores need more threads (`numStateStoreMaintenanceThreads`).
+    3. Without an error there, check `spark.sql.streaming.stateStore.maintenanceInterval` (60s by default) and
+    `minDeltasForSnapshot` (10). Larger values delay the snapshots; many stores on one executor need more threads
+    (`numStateStoreMaintenanceThreads`).
 Mitigation: if you can wait, do not restart the query until a snapshot has been uploaded. Repair what the log names. At
-    the next start set both settings back, or give maintenance more threads; the checkpoint stays.
+    the next start set both settings back to their defaults, or give maintenance more threads. All of this works with
+    the same checkpoint.
 Evidence:
-    state_snapshot_lag_batches: batchId + 1 - the smallest SnapshotLastUploaded.partition_*_* of the operator
-    state_snapshot_age_seconds: end of the newest batch - that of the batch before that version
+    state_snapshot_lag_batches: batchId + 1 - the smallest SnapshotLastUploaded.partition_*_* of the operator in the
+        newest batch, which is at least the first batchId of the run
+    state_snapshot_age_seconds: end of the newest batch - that of the batch before that version, or else the start of
+        the oldest of the latest 200
 """
 
 from collections.abc import Iterator

@@ -1,19 +1,27 @@
 """Trigger overrun: batches outlast the trigger interval.
 
-Meaning: a batch takes longer than the trigger interval, so the next one starts late.
+Meaning: a batch takes longer than the trigger interval, so the next batch starts late. The query has no spare time
+    left.
 Impact: results are later than the trigger interval suggests. With slightly more load, the backlog starts to grow.
-Diagnosis: 1. Read the root cause named with this finding; `ledgerops diagnose http://INSTANCE --query QUERY` also lists
-    what was ruled out.
-    2. Without one, `sum by (phase) (rate(ledgerops_batch_phase_seconds_total{app="APP",query="QUERY"}[5m]))` shows what
-    takes the time. Mostly `add_batch`: see `slow-sink`, `key-skew` and `input-overload`. Else the fixed cost of a
-    batch: compare `ledgerops_batch_overhead_seconds{app="APP",query="QUERY"}` with the interval.
+Diagnosis: 1. Read the root cause named with this finding. `ledgerops diagnose http://INSTANCE --query QUERY` also shows
+    the causes that were ruled out.
+    2. Without one, find the phase that takes the time with
+    `sum by (phase) (rate(ledgerops_batch_phase_seconds_total{app="APP",query="QUERY"}[5m]))`. Mostly `add_batch` means
+    tasks or the sink: see `slow-sink`, `key-skew` and `input-overload`.
+    3. Mostly `query_planning`, `wal_commit` or `commit_offsets` means the fixed cost of each batch: compare
+    `ledgerops_batch_overhead_seconds{app="APP",query="QUERY"}` with the interval.
 Mitigation: if results may be that old, set the interval to the time that a usual batch takes. Otherwise remove the root
     cause, or give the query more cores.
 Evidence:
-    owed_share: 1 - n x interval / what n batches took, each at least the interval: the newest from a late one on
-    batch_seconds_median: median of durationMs.triggerExecution / 1000 over the late ones, the running one included
-    ledgerops_trigger_interval_seconds: the trigger interval of the plan; if unknown, as batches that had time to wait
-        begin
+    owed_share: by how much batches were longer than the triggers that fell into them, over their time: 1 - n x interval
+        / the sum of what n batches took, each at least the interval. Late = longer than 1.05 times the interval, and
+        not one that left fewer offsets unread than the batch before it. n = of the batches of the last two minutes (at
+        least 5) those from a late one on, with 3 late ones, 60 s and a share of 0.2, with 2 late ones, 40 s and a
+        share of 0.67, or with one, 40 s and a share of 0.9: the longest such row whose share is 0.7 of the largest
+    batch_seconds_median: median of durationMs.triggerExecution / 1000 over the late ones of these batches, the running
+        one included
+    ledgerops_trigger_interval_seconds: the trigger interval of the plan; if unknown, that on whose multiples those
+        batches begin that had time to wait
     ledgerops_last_batch_duration_seconds: durationMs.triggerExecution / 1000 of the newest batch
 """
 

@@ -3,7 +3,8 @@
 Meaning: the operator adds a row to its state for nearly every row that it reads and removes none, because no watermark
     (or time to live, or timeout) defines when a row is no longer needed. Where the plan says so and a day's growth fits
     into the memory, the finding is information.
-Impact: memory, checkpoint and batch time grow until the query fails. A restart does not help: it loads the state.
+Impact: memory, checkpoint and batch time grow without limit. In hours or days the query fails or becomes very slow. A
+    restart does not help: the state is loaded from the checkpoint.
 Diagnosis: 1. `predict_linear(ledgerops_state_memory_bytes{app="APP",query="QUERY"}[30m], 6 * 3600)` is the size in six
     hours. If it fits into the memory, there is time for a planned change.
     2. `rate(ledgerops_state_removed_rows_total{app="APP",query="QUERY"}[10m])` is 0. If it is above 0, rows do expire:
@@ -16,7 +17,8 @@ Mitigation: if memory runs out soon, restart with more executor memory to gain t
     checkpoint fixes the plan of a stateful query: the repaired query needs a new checkpoint.
 Evidence:
     ledgerops_state_rows: numRowsTotal of the operator in the newest batch
-    state_rows_growth_per_second: its growth by the second, since it last hardly grew or the first 10 s of the run
+    state_rows_growth_per_second: its growth / seconds, over the batches of the run (at most 200) without the first 10
+        s, or from the third in a row on that grew by less than 0.05 numInputRows
     state_rows_removed: sum of numRowsRemoved over these batches
     state_rows_kept_per_row_read: growth in rows / sum of numInputRows of these batches without the oldest
     state_rows_in_a_day: state_rows_growth_per_second x 86400, of an operator that never removes any by its plan

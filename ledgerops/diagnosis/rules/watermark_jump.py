@@ -10,18 +10,21 @@ Diagnosis: 1. `ledgerops_watermark_timestamp_seconds{app="APP",query="QUERY"} - 
     a bug in its producer; many mean a clock that is ahead. The year 58865 means milliseconds that were read as seconds.
     3. `increase(ledgerops_rows_dropped_by_watermark_total{app="APP",query="QUERY"}[5m])` shows whether rows are still
     dropped, and so how urgent a repair is.
-Mitigation: note the offsets, to replay the dropped rows. Read milliseconds with `timestamp_millis`; filter out rows of
-    the future before `withWatermark`, for example with `event_time <= current_timestamp() + INTERVAL 1 MINUTE`, and
-    correct the clock of the producer. The checkpoint keeps the watermark: wait until the clock reaches it, or run again
-    from before that batch with fresh state.
+Mitigation: note the offsets, so that the dropped rows can be replayed. Read milliseconds with `timestamp_millis`.
+    Filter out rows dated in the future before
+    `withWatermark`, for example with `event_time <= current_timestamp() + INTERVAL 1 MINUTE`, and correct the clock of
+    the producer. The checkpoint keeps the watermark, so a restart does not reset it: wait until the clock reaches it,
+    or run again from before that batch with fresh state.
 Evidence:
     watermark_jump_seconds: growth of eventTime.watermark from the batch before the jump to the next - that of the clock
     event_time_max_ahead_seconds: eventTime.max - eventTime.avg of the batch that read the row
     event_time_max_usually_ahead_seconds: the same, median over up to 10 earlier batches with rows
-    watermark_ahead_of_rows_seconds: eventTime.watermark of the newest batch - eventTime.avg of the newest with rows
+    watermark_ahead_of_rows_seconds: eventTime.watermark of the newest batch - eventTime.avg of the newest with rows, or
+        its end if that is earlier
     watermark_ahead_of_clock_seconds: eventTime.watermark of the newest batch - its end
     event_time_ahead_of_clock_seconds: eventTime.max of the newest batch with one at or above the watermark - its end
-    jump_batch_id: batchId of the batch that read the row, or the last before the watermark was ahead of the clock
+    jump_batch_id: batchId of the batch that read the row; where no jump is known, of the last one before those whose
+        eventTime.watermark is ahead of their end
     newest_event_time_seconds: eventTime.max of that batch, or eventTime.watermark, where it is probably no time
 """
 

@@ -5,24 +5,28 @@ Meaning: a query with several inputs uses the minimum of their watermarks. One i
     the newest event time in them does not move: a producer's clock, or the column, has stopped or is no time.
 Impact: windows and outer joins emit no results. State that waits for the watermark is not removed, so state, memory and
     batch time grow. Nothing is lost: once the input sends again, all delayed results are emitted at once.
-Diagnosis: 1. `sum by (source) (ledgerops_input_rows_per_second{app="APP",query="QUERY"})`: a source that sends nothing
-    stops the watermark.
-    2. If every source sends rows, compare their newest event time with the clock. If it stands, check the producers'
-    clock and the column of `withWatermark`; if one input is behind, a filter may remove its new rows.
-    3. `ledgerops_state_rows{app="APP",query="QUERY"}` shows how fast the state grows, and so how long you can wait.
-Mitigation: find out why that input is silent, and have its producer send a heartbeat row when it has no data. If
-    results without it are better than none, start the query with a new checkpoint and
-    `spark.sql.streaming.multipleWatermarkPolicy=max`: the state is lost, and late rows of the silent input are then
-    dropped.
+Diagnosis: 1. `sum by (source) (ledgerops_input_rows_per_second{app="APP",query="QUERY"})` shows which source sends
+    nothing: it stops the watermark.
+    2. If every source sends rows, compare the newest event time of new rows with the clock. If it stands, check the
+    producers' clock and the column of `withWatermark`; if only one input is behind, a filter may remove its new rows.
+    3. `ledgerops_state_rows{app="APP",query="QUERY"}` shows how fast the state grows meanwhile, and so how long you can
+    wait.
+Mitigation: find out why that input is silent, and have its producer send a heartbeat row when it has no data. A clock
+    or a column that stands is repaired at the producer: windows close when newer rows arrive. If
+    results without that input are better than none, start the query with a new checkpoint and
+    `spark.sql.streaming.multipleWatermarkPolicy=max` (a checkpoint keeps the policy that it began with): the state is
+    lost, and late rows of the silent input are then dropped.
 Evidence:
-    watermark_still_seconds: timestamp of the newest batch - that of the first with the same eventTime.watermark
+    watermark_still_seconds: timestamp of the newest batch - that of the first of the run with the same
+        eventTime.watermark
     watermark_usually_still_seconds: the longest earlier time for which it stood, computed alike
     rows_read_meanwhile: sum of numInputRows after that first batch, within the latest 200
     rows_of_the_silent_input: the same of the named source, where a source is the cause
     silent_input_behind_seconds: the largest event_time_max that `instrument` observed - that of the named input
     watermark_behind_rows_seconds: eventTime.max of the newest batch - eventTime.watermark - the largest lateness
     event_time_advance_seconds: without a watermark so far: eventTime.max of the newest batch - that of the first
-    event_time_still_seconds: timestamp of the newest batch - that of the batch in which eventTime.max last rose
+    event_time_still_seconds: timestamp of the newest batch - that of the batch in which eventTime.max last rose above
+        all before; where it is probably no time, of the first with an event time
     event_time_usually_still_seconds: the longest earlier time between two such batches
     newest_event_time_seconds: eventTime.max of the newest batch, where it is probably no time
 """

@@ -18,7 +18,7 @@ TESTS = Path(__file__).parent.parent
 ALONE = [path for kind in ("rules", "causes") for path in modules(kind) if path.stem != "__init__"]
 CAUSE_SLUGS = {cause.slug for cause in CAUSES}
 MAX_THRESHOLDS = 150  # fewer is better: lower it when one goes
-MAX_LINES = 140  # of a rule or a cause
+MAX_LINES = 150  # of a rule or a cause
 SECTIONS = ("Meaning", "Impact", "Diagnosis", "Mitigation")
 
 
