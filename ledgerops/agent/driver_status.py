@@ -57,6 +57,7 @@ class DriverStatus:
         return [_execution(each) for each in self._read(lambda: self._sql.executionsList(offset, length))]
 
     def execution(self, number: int) -> SqlExecution | None:
+        """As SparkStatus says."""
         found = self._read(lambda: self._sql.execution(number).get())
         return None if found is None else _execution(found)
 

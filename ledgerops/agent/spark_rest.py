@@ -33,6 +33,7 @@ class SparkRest:
         return [parse_execution(each) for each in found]
 
     def execution(self, number: int) -> SqlExecution | None:
+        """As SparkStatus says."""
         found = self._kept(f"/sql/{number}?details=false&planDescription=false")
         return None if found is None else parse_execution(found)
 

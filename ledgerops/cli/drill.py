@@ -142,8 +142,8 @@ def _remedies(args: argparse.Namespace) -> int:
 
 
 def _must_be_known(names: Sequence[str], known: Collection[str], hint: str) -> None:
-    if unknown := next((name for name in names if name not in known), None):
-        raise UserError(f"no drill {unknown!r}; {did_you_mean(unknown, known, hint)}")
+    if unknown := [name for name in names if name not in known]:
+        raise UserError(f"no drill {unknown[0]!r}; {did_you_mean(unknown[0], known, hint)}")
 
 
 def _one(folders: Sequence[Path]) -> Path:

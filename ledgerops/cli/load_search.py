@@ -91,5 +91,5 @@ def run(args: argparse.Namespace, perform: Perform | None = None) -> int:
         sys.stdout.write(search_report.text(answer))
         print(f"\nreport {folder}/search.html")
         if found.low is not None:
-            print(f"next: ledgerops load test --job {options.job} --rate {0.9 * found.low.rate:.0f}")
+            print(f"next: ledgerops load test --job {options.job} --rate {0.9 * found.low.rate:.6g}")
     return 0 if found.low is not None else 1

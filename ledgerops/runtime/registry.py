@@ -126,7 +126,7 @@ class QueryRegistry:
         return seen.query or self._query_names.get(run_id) or query_name(None, str(seen.data.get("id") or run_id))
 
     def _state(self, query: str, run_id: str, query_id: object = None) -> QueryState:
-        if query_id in self._second_names:
+        if isinstance(query_id, str) and query_id in self._second_names:
             self._given_names[run_id] = self._second_names[query_id]
         query = self._given_names.get(run_id, query)
         self._remember(run_id, query)

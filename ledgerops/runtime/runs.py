@@ -90,11 +90,8 @@ class Runs:
                     self._ended.append(run_id)
                 run, now = self._runs.pop(run_id, None), self._steady()
                 self._over = [each for each in self._over if now - each[0] < LAST_LOOK_SECONDS]
-                if (
-                    run is not None
-                    and history.ended is not None
-                    and not (history.ended.lost or history.ended.unwatched)
-                ):
+                over = next((each for each in history.ends if each.run_id == run_id), None)
+                if run is not None and over is not None and not (over.lost or over.unwatched):
                     self._over.append((now, run))
                 return
             if seen.kind == "progress" and history.last is not None:

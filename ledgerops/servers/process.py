@@ -9,6 +9,7 @@ import subprocess
 import time
 import urllib.request
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -99,13 +100,13 @@ class Process:
 
     def stop(self, gently: signal.Signals = signal.SIGTERM, seconds: float = 30.0) -> None:
         """Asks it to stop, and kills what is left after `seconds`."""
-        if self.alive:
-            self._process.send_signal(gently)
-            try:
-                self._process.wait(seconds)
-            except subprocess.TimeoutExpired:
-                pass
-        self.kill()
+        try:
+            if self.alive:
+                self._process.send_signal(gently)
+                with suppress(subprocess.TimeoutExpired):
+                    self._process.wait(seconds)
+        finally:  # also where whoever waits is interrupted
+            self.kill()
 
     def kill(self) -> None:
         """SIGKILL to it and its children, the parent first, so that it restarts none; returns when all are gone."""

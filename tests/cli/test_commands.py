@@ -338,6 +338,24 @@ def test_completion_proposes_what_fits(bash_completion, tmp_path, typed, expecte
     assert (" ".join(done.stdout.split()), done.stderr) == (expected, "")
 
 
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("ledgerops dia", ["diagnose"]),
+        ("ledgerops load search daily", ["daily_counts"]),
+        ("ledgerops run --dur", ["--duration"]),
+    ],
+)
+def test_completion_proposes_the_same_in_fish(tmp_path, typed, expected):
+    if not shutil.which("fish"):
+        pytest.skip("fish is absent")
+    (tmp_path / "script").write_text(shtab.complete(whole_parser(), shell="fish"))
+    asked = f"source {tmp_path / 'script'}; complete -C {shlex.quote(typed)}"
+    done = subprocess.run(["fish", "--no-config", "-c", asked], capture_output=True, text=True)
+
+    assert [line.split("\t")[0] for line in done.stdout.splitlines()] == expected
+
+
 def test_completion_does_without_the_ledger(monkeypatch):
     monkeypatch.setitem(sys.modules, "ledgerops.ledger.jobs", None)
     names = known_names()

@@ -56,6 +56,15 @@ def test_an_error_while_reading_finds_the_line_erased():
     assert out.getvalue().endswith(ERASED)
 
 
+def test_a_reading_that_is_left_early_finds_the_line_erased():
+    out = Terminal()
+    reading = followed(records(9), out, ticking(1.0))
+    next(reading), next(reading)
+    reading.close()
+
+    assert out.getvalue().endswith(ERASED)
+
+
 def test_diagnose_tells_a_terminal_beside_its_report(monkeypatch, capsys):
     monkeypatch.setattr("ledgerops.cli.reading_line.FIRST_SECONDS", 0.0)
     monkeypatch.setattr("sys.stderr", terminal := Terminal())

@@ -151,6 +151,12 @@ def test_the_second_of_one_name_keeps_its_own_through_its_restarts():
     assert (second.restarts, second.ended, first.ended) == (1, None, None)
 
 
+@pytest.mark.parametrize("strange", [[], {}, 5, None])
+def test_an_id_that_is_none_is_no_name(strange):
+    made = registry(event("started", A, name="daily_counts", id=strange))
+    assert list(made.queries) == ["daily_counts"]
+
+
 def test_three_sessions_make_three_queries():
     made = registry(begun(A, 0), begun(B, 1), begun(C, 2))
     for number in range(3):

@@ -58,3 +58,13 @@ def test_what_a_run_did_last_can_be_read_for_a_moment_after_its_end(marks, alive
     assert ([run.run_id for run in runs.recent()], runs.runs()) == (seen, [])
     now[0] += LAST_LOOK_SECONDS
     assert runs.recent() == []
+
+
+def test_an_end_that_is_told_after_the_next_start_leaves_the_same_moment():
+    runs, session, past = Runs(), SimpleNamespace(alive=True), History("silver")
+    for run_id, at in (("run-1", T0), ("run-2", T0 + 9)):
+        past.start(at, "id-1", run_id)
+        runs.note(Observation(at, "started", "silver", {"id": "id-1", "runId": run_id}), past, session)
+    past.end(T0 + 10, "run-1", "boom", None)
+    runs.note(Observation(T0 + 10, "terminated", "silver", {"id": "id-1", "runId": "run-1"}), past, session)
+    assert [run.run_id for run in runs.recent()] == ["run-2", "run-1"]
