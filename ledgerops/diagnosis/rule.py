@@ -7,7 +7,7 @@ from ledgerops.diagnosis.limits import CLEAR_TIMES
 from ledgerops.model.finding import Finding, Severity
 from ledgerops.signals.query_view import QueryView
 
-REPORTED_SECONDS = 30.0  # for which single wrong rows are reported; 0.5 % of 100 rows a second are one every 2 s
+REPORTED_SECONDS = 120.0  # for which single wrong rows are reported: Prometheus may ask once a minute only
 LATE = ("falling-behind", "trigger-overrun")  # what batches that take too long lead to
 CLEAR, LIKELY, UNSURE = 0.95, 0.8, 0.5  # confidence: clearly over its limit, just over it, a guess
 

@@ -16,7 +16,7 @@ Mitigation: exclude the conflicting ids from reports and payments until the prod
     bytes.
 Evidence:
     conflicting_rows: sum of `conflicts` in all observedMetrics `ledgerops` or `_conflicts*` over the batches that ended
-        in the latest 30 s (at least the newest)
+        in the latest 2 min (at least the newest)
     conflicting_share: conflicting_rows / sum of numInputRows of these batches
     conflicting_batches: number of these batches with `conflicts` above 0
 """
@@ -74,4 +74,4 @@ def ruled_out(view: QueryView) -> str | None:
 
 
 # `check` covers the latest batches itself, so a finding need not linger
-RULE = Rule("conflicting-duplicates", "critical", check, __doc__, (), ruled_out, linger=0.0)
+RULE = Rule("conflicting-duplicates", "critical", check, __doc__, (), ruled_out, linger=0.0, at_rest=True)

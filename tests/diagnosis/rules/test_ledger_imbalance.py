@@ -1,3 +1,4 @@
+from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.ledger_imbalance import RULE
 from tests.diagnosis.conftest import observed_by_name
 from tests.tables import cases
@@ -26,6 +27,18 @@ def test_rows_that_do_not_come_out_are_found_at_once(history):
     assert [(each.name, each.value) for each in finding.evidence] == [
         ("unbalanced_batches", 1), ("missing_rows", 10), ("missing_amount", 123.45), ("rows_booked", 2000),
     ]  # fmt: skip
+
+
+@cases("batches, told", ("a scrape each minute sees it", 50, True), ("more than two minutes ago", 65, False))
+def test_a_batch_that_was_wrong_is_told_for_two_minutes(history, batches, told):
+    view = after(history, book(rows_out=990), *[book()] * batches)  # one every two seconds
+    assert bool(list(RULE.check(view))) is told
+
+
+def test_of_a_query_that_rests_the_newest_batch_counts(history):
+    view = after(history, book(rows_out=990))
+    view.history.idle(view.now + 30)
+    assert [each.rule for each in Diagnoser()(view.at(view.now + 600)).findings] == ["ledger-imbalance"]
 
 
 LOWER = "the amount that left the query is 0.01 lower than the amount that entered it"
@@ -62,7 +75,6 @@ def test_what_is_wrong_is_said(history, case, said):
     ("somebody else's observations", [{"book_in": {"rows": 5}, "book_out": {"rows": 4}}]),
     ("not a number", [book(amount_in="NaN", amount_out="1")]),
     ("two entrances that add up", [{**book(700), "ledgerops_book_in_b": {"rows": 300, "amount": "0.00"}}]),
-    ("an imbalance of long ago", [book(rows_out=1), *[book()] * 20]),
 )
 def test_others_are_not(history, books):
     assert list(RULE.check(after(history, *books))) == []

@@ -326,7 +326,7 @@ def _snapshot_age(tape: Tape) -> float:
 
 
 def _latest(tape: Tape) -> list[Batch]:
-    return tape.since(30) or tape.run[-1:]
+    return tape.since(120) or tape.run[-1:]
 
 
 def _booked(batch: Batch, side: str, key: str) -> float | None:
