@@ -5,6 +5,7 @@ from statistics import median
 from typing import Any
 
 from ledgerops.analysis.batch_samples import BatchSample
+from ledgerops.analysis.finding_history import OVER
 from ledgerops.analysis.session import DEFAULTS, Investigation
 from ledgerops.config import Config
 
@@ -18,8 +19,10 @@ def harms(place: str, at: float | None = None, config: Config = DEFAULTS) -> Cau
     document = Investigation(place, at=at, config=config).diagnose()
     found: Causes = {query["query"]: [] for query in document["queries"]}
     now = ({**cause, "query": query["query"]} for query in document["queries"] for cause in query["root_causes"])
+    over = {query["query"] for query in document["queries"] if query["status"] in OVER}
     for cause in document.get("incidents", now):
-        if cause["severity"] != "info" and cause.get("ended") != "by itself":
+        ended = cause.get("ended")  # with a run after which another began, it did not last
+        if cause["severity"] != "info" and ended != "by itself" and (ended != "with the run" or cause["query"] in over):
             found[cause["query"]].append(cause)
     return found
 

@@ -43,6 +43,8 @@ def log_files(path: Path) -> list[Path]:
     if parts:
         return parts
     logs = _logs(path)
+    if not logs:
+        raise UserError(f"no event log in {path}: Spark shows a part only once it is closed, in an object store")
     if len(logs) > 1:
         raise UserError(f"{path} holds {len(logs)} event logs; give one of them, the newest is {logs[-1]}")
     return log_files(logs[0])
@@ -51,7 +53,9 @@ def log_files(path: Path) -> list[Path]:
 def _parts(folder: Path) -> list[Path]:
     """The files of a rolling log in order; a compacted one stands for all before it."""
     found = sorted(
-        (int(m[1]), "compact" in each.name, each) for each in folder.iterdir() if (m := PART.match(each.name))
+        (int(m[1]), each.name.endswith(".compact"), each)
+        for each in folder.iterdir()
+        if (m := PART.match(each.name)) and not each.name.endswith(".compact.inprogress")  # its originals are there
     )
     compact = max((index for index, (_, is_compact, _) in enumerate(found) if is_compact), default=0)
     return [each for _, _, each in found[compact:]]

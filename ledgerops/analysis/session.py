@@ -234,7 +234,7 @@ class Investigation:
         """A period as an incident: `ended` says whether it was over by itself, or ended with its run or the source."""
         run = self.replay.registry.queries[period.query].history.ended
         until = period.until if period.until is not None else run.at if run is not None else moment
-        held = "with the source" if run is None else "with the run"
+        held = "with the run" if period.with_run or run is not None else "with the source"
         return {
             **finding_document(period.root or period.finding),
             "query": period.query, "severity": period.finding.severity,

@@ -161,6 +161,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv = join_command(sys.argv[1:] if argv is None else argv)
     if argv[:1] == ["exec"]:
         return run_script(argv)
+    try:
+        return _run(argv)
+    except Exception:  # a defect of ours: 1 would say that something was found
+        import traceback
+
+        traceback.print_exc()
+        return 2
+
+
+def _run(argv: list[str]) -> int:
     prepare_streams()
     try:
         parser = build_parser(chosen_command(argv))

@@ -376,6 +376,21 @@ def test_a_folder_with_several_logs_asks_which(tmp_path):
         list(event_log.read(tmp_path))
 
 
+def test_a_log_of_which_no_part_is_there_yet_is_one_line(tmp_path):
+    (tmp_path / "eventlog_v2_app-1").mkdir()
+    (tmp_path / "eventlog_v2_app-1" / "appstatus_app-1.inprogress").touch()
+    with pytest.raises(UserError, match=r"no event log in .*eventlog_v2_app-1: Spark shows a part only once"):
+        list(event_log.read(tmp_path / "eventlog_v2_app-1"))
+
+
+def test_a_compaction_that_was_broken_off_stands_for_nothing(tmp_path):
+    folder = shutil.copytree(ROLLING, tmp_path / ROLLING.name)
+    whole = list(event_log.read(folder))
+    newest = max(folder.glob("events_*"))
+    newest.with_name(f"{newest.name}.compact.inprogress").write_bytes(b"")
+    assert list(event_log.read(folder)) == whole
+
+
 def test_a_recording_is_no_event_log(tmp_path):
     (tmp_path / "recording-000001.jsonl").write_bytes(orjson.dumps({"at": "2026-01-01T00:00:00Z", "kind": "idle"}))
 
