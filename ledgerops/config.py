@@ -58,7 +58,11 @@ class Config:
     enabled: bool = setting(True, "Whether anything is observed; if not, the application runs as without ledgerops.")
     host: str = setting("127.0.0.1", "Address that the exporter binds; 0.0.0.0 opens it to the network.")
     port: int = setting(9464, "Port of the exporter; 0 takes any free one.")
-    recording: str | None = setting(None, "Folder of the recording; without it nothing is written to disk.")
+    recording: str | None = setting(
+        None,
+        "Folder of the recording, on a local disk: while a file system hangs, "
+        "the observer sees nothing. Without it nothing is written.",
+    )
     recording_segment_bytes: int = setting(
         16 * 1024 * 1024, "Size at which the recording starts a new file; at most a quarter of the whole."
     )
@@ -153,7 +157,7 @@ def web_address(secure: bool, host: str, port: int) -> str:
     return f"{'https' if secure else 'http'}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-def load(file: Path | str | None = None, environ: Mapping[str, str] | None = None, **overrides: object) -> Config:
+def load(file: Path | str | None = None, environ: Mapping[str, str] | None = None, /, **overrides: object) -> Config:
     """The configuration. Raises UserError that names the file, variable or argument and its key.
 
     `file` defaults to ledgerops.toml in the working directory, which may be absent; a named file must exist. An

@@ -11,7 +11,7 @@ from tests.tables import cases
 def test_without_anything_the_defaults_hold_whatever_the_machine_has_set(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("LEDGEROPS_PORT", "1")
-    assert load(environ={}) == Config()
+    assert load(None, {}) == Config()
 
 
 def test_the_file_is_overridden_by_variables_and_they_by_arguments(tmp_path):
@@ -27,32 +27,37 @@ def test_the_file_is_overridden_by_variables_and_they_by_arguments(tmp_path):
 def test_the_file_of_the_working_directory_is_found(tmp_path, monkeypatch):
     (tmp_path / "ledgerops.toml").write_text("port = 5\n")
     monkeypatch.chdir(tmp_path)
-    assert load(environ={}).port == 5
+    assert load(None, {}).port == 5
 
 
 def test_variables_of_other_parts_are_left_alone():
-    assert load(environ={"LEDGEROPS_DATA": "somewhere", "HOME": "x"}) == Config()
+    assert load(None, {"LEDGEROPS_DATA": "somewhere", "HOME": "x"}) == Config()
 
 
 @pytest.mark.parametrize(("text", "value"), [("true", True), ("ON", True), ("1", True), ("no", False), ("0", False)])
 def test_switches_are_read_from_words(text, value):
-    assert load(environ={"LEDGEROPS_TASKS_COLLECTOR": text}).tasks_collector is value
+    assert load(None, {"LEDGEROPS_TASKS_COLLECTOR": text}).tasks_collector is value
 
 
 def test_a_list_is_read_from_commas():
-    assert load(environ={"LEDGEROPS_EXPECTED_QUERIES": "a, b,"}).expected_queries == ("a", "b")
+    assert load(None, {"LEDGEROPS_EXPECTED_QUERIES": "a, b,"}).expected_queries == ("a", "b")
 
 
 def test_an_argument_of_none_counts_as_not_given():
-    assert load(environ={"LEDGEROPS_PORT": "4"}, port=None).port == 4
+    assert load(None, {"LEDGEROPS_PORT": "4"}, port=None).port == 4
 
 
 def test_a_path_may_be_given_for_text(tmp_path):
-    assert load(environ={}, recording=tmp_path).recording == str(tmp_path)
+    assert load(None, {}, recording=tmp_path).recording == str(tmp_path)
 
 
 def test_whole_numbers_serve_as_seconds():
-    assert load(environ={}, tasks_interval=3).tasks_interval == 3.0
+    assert load(None, {}, tasks_interval=3).tasks_interval == 3.0
+
+
+@pytest.mark.parametrize("name", ["environ", "file"])
+def test_what_is_no_setting_is_refused_as_an_argument_too(name):
+    assert name in refusal_of(lambda: load(None, {}, **{name: {}}))
 
 
 @cases(
@@ -92,7 +97,7 @@ def test_the_table_of_render_may_stand_in_the_same_file(tmp_path):
 
 def test_a_variable_that_names_no_file_counts_as_not_given(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert load(environ={"LEDGEROPS_CONFIG": ""}) == Config()
+    assert load(None, {"LEDGEROPS_CONFIG": ""}) == Config()
 
 
 def test_a_named_file_must_exist(tmp_path):
@@ -126,12 +131,12 @@ def test_a_named_file_must_exist(tmp_path):
     ],
 )
 def test_values_that_make_no_sense_are_refused(settings, message):
-    assert refusal_of(load, environ={}, **settings) == message
+    assert refusal_of(load, None, {}, **settings) == message
 
 
-@pytest.mark.parametrize("call", [load, check_variables])
+@pytest.mark.parametrize("call", [lambda environ: load(None, environ), check_variables], ids=["load", "check"])
 def test_a_variable_of_the_wrong_type_is_named(call):
-    told = refusal_of(call, environ={"LEDGEROPS_PORT": "http"})
+    told = refusal_of(call, {"LEDGEROPS_PORT": "http"})
     assert told == "variable LEDGEROPS_PORT: port must be a whole number, not 'http'"
 
 
@@ -141,7 +146,7 @@ def test_every_setting_is_described_in_a_sentence(setting):
 
 
 def test_a_group_for_the_offsets_holds_the_query():
-    config = load(environ={}, kafka_servers="a:1,b:2", commit_group="ledgerops.{query}")
+    config = load(None, {}, kafka_servers="a:1,b:2", commit_group="ledgerops.{query}")
     assert (config.commit_group, config.kafka_interval) == ("ledgerops.{query}", 2.0)
 
 
@@ -169,7 +174,7 @@ def test_what_kubernetes_says_of_a_service_of_that_name_is_neither_a_setting_nor
         "LEDGEROPS_SERVICE_HOST": "10.96.0.7",
     }
 
-    assert (check_variables(service), load(environ=service)) == ([], Config())
+    assert (check_variables(service), load(None, service)) == ([], Config())
 
 
 @pytest.mark.parametrize(
@@ -183,9 +188,9 @@ def test_what_kubernetes_says_of_a_service_of_that_name_is_neither_a_setting_nor
     ],
 )
 def test_the_address_of_the_exporter_follows_from_its_settings(settings, url):
-    assert load(environ={}, **settings).url == url
+    assert load(None, {}, **settings).url == url
 
 
 def test_any_free_port_is_no_address():
-    told = refusal_of(getattr, load(environ={}, port=0), "url")
+    told = refusal_of(getattr, load(None, {}, port=0), "url")
     assert told == "port is set to 0, any free port; give the URL of the exporter"

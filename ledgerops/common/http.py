@@ -151,7 +151,7 @@ def ask(
 
 def credentials(environ: Mapping[str, str]) -> dict[str, str]:
     """The header of the settings in ledgerops.toml and the environment, that of a token first. Raises UserError."""
-    settings = load(environ=environ)
+    settings = load(None, environ)
     user, password = settings.basic_auth_user, settings.basic_auth_password_file
     return Secrets(token_file=settings.bearer_token_file, user=user, password_file=password).headers()
 

@@ -118,4 +118,7 @@ def rejected(folder: Path) -> list[dict[str, str | int]]:
         text = read_text(folder / REJECTS)
     except FileNotFoundError:
         return []
-    return [json.loads(line) for line in text.split("\n") if line]
+    try:
+        return [json.loads(line) for line in text.split("\n") if line]
+    except ValueError as error:
+        raise UserError(f"cannot read {folder / REJECTS}: {error}; move it away") from None
