@@ -19,6 +19,7 @@ class SqlExecution(NamedTuple):
     started: float
     seconds: float  # until it ended, 0 while it runs
     error: str | None = None  # with which it ended
+    is_known: bool = True  # False where Spark kept it no longer when it had ended
 
 
 class SparkStatus(Protocol):

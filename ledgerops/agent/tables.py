@@ -61,7 +61,7 @@ class TableCollector:
         self._queue, self._runs, self._open, self._clock = queue, runs, open_files, clock
         self._open_snapshots = open_snapshots
         self._files: dict[str, HadoopFiles] = {}  # by session
-        self._tables: dict[tuple[str, str], _Followed] = {}  # by session and what it is found by
+        self._tables: dict[tuple[str, str], _Followed] = {}  # by session, or run, and what it is found by
         self._told: dict[str, _Told] = {}  # by run id
         self._used: set[tuple[str, str]] = set()  # of these, in this round
         self._round = 0
@@ -70,7 +70,7 @@ class TableCollector:
         """Queues what is new of the tables of each run. Raises FileError at the end for one that cannot be read."""
         self._round += 1
         self._used.clear()
-        runs = [run for run in self._runs.recent() if run.session.classic and (run.tables or run.sink_table)]
+        runs = [run for run in self._runs.recent() if run.session.classic and self._can_be_read(run)]
         for run in runs:
             self._collect(run)
         active, sessions = {run.run_id for run in runs}, {run.session.key for run in runs}
@@ -80,6 +80,11 @@ class TableCollector:
         for followed in self._tables.values():
             if followed.error is not None and followed.round == self._round:
                 raise FileError(f"{followed.table.name}: {followed.error}")
+
+    def _can_be_read(self, run: Run) -> bool:
+        """Whether a run uses a table. Of one that is over Spark gives no handle, by which Iceberg's is found."""
+        places = [*(place for place, _ in run.tables.values()), *([run.sink_table] if run.sink_table else [])]
+        return bool(places) and not (run.over and run.handle is None and any(map(is_iceberg, places)))
 
     def _collect(self, run: Run) -> None:
         told = self._told.setdefault(run.run_id, _Told())
@@ -114,7 +119,8 @@ class TableCollector:
 
     def _ask(self, run: Run, place: str, source: str | None, known: int) -> _Followed:
         """The table, asked for newer versions if it is due; it has at least `known` (-1 for none)."""
-        key = (run.session.key, place)
+        # Iceberg's table object is the run's own: the next run has another, which alone it refreshes
+        key = (run.run_id if is_iceberg(place) else run.session.key, place)
         self._used.add(key)
         if key not in self._tables:
             self._tables[key] = _Followed(self._table(run, place, source))

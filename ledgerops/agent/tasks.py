@@ -163,21 +163,26 @@ class TaskCollector:
             elif len(page) >= PAGE_EXECUTIONS:
                 left = page[: PAGE_EXECUTIONS // 2]
                 self._passed |= {each.number: each for each in left if BATCH.search(each.description)}
+                self._passed = dict(list(self._passed.items())[-MAX_PASSED:])
                 self._begin_at(page, PAGE_EXECUTIONS // 2)
             else:
                 break
         return page, sorted(every.values())
 
     def _look_back(self, spark: SparkStatus, finished: Mapping[str, int]) -> None:
-        """Asks how those before the page ended whose batch is over. A batch may run while others begin hundreds."""
+        """Asks how those before the page ended whose batch is over, at most MAX_QUESTIONS. A batch may run while others
+        begin hundreds. One about which Spark does not answer is left out from then on."""
+        asked_before = spark.asked
         for number, each in list(self._passed.items()):
             found = BATCH.search(each.description)
-            if each.is_running and found is not None and int(found[2]) <= finished.get(found[1], -1):
-                ended = spark.execution(number)
-                if ended is None:
-                    del self._passed[number]
-                else:
-                    self._passed[number] = ended
+            if not each.is_running or found is None or int(found[2]) > finished.get(found[1], -1):
+                continue
+            if spark.asked - asked_before >= MAX_QUESTIONS:
+                return
+            self._passed[number] = each._replace(is_running=False, is_known=False)
+            ended = spark.execution(number)
+            if ended is not None:
+                self._passed[number] = ended
 
     def _pass_over(self, page: Sequence[SqlExecution], active: Collection[str]) -> None:
         """The next page begins with what may still be read: each execution on it costs the driver some time."""
@@ -190,8 +195,7 @@ class TaskCollector:
         def is_done_with(execution: SqlExecution) -> bool:
             return not execution.is_running and not is_left(execution)
 
-        newest = sorted(number for number, each in self._passed.items() if is_left(each))[-MAX_PASSED:]
-        self._passed = {number: self._passed[number] for number in newest}
+        self._passed = {number: each for number, each in self._passed.items() if is_left(each)}
         if page:
             done = sum(1 for _ in takewhile(is_done_with, page))
             self._begin_at(page, min(done, len(page) - 1))  # with the newest at least: it shows where the page begins
@@ -204,6 +208,7 @@ class TaskCollector:
         stages: dict[int, StageSummary] = {}
         with_jobs, failed = found.with_jobs, found.failed
         whole = _read_newest(spark, [job for each in with_jobs for job in each.jobs], most, stages)
+        whole = whole and all(each.is_known for each in found.statements)
         tries, longest = self._no_python.get(run_id, (0, 0.0))
         if with_jobs and (tries < MAX_PYTHON_TRIES or _is_far_longer(found.seconds, longest)):
             python = sum(python_seconds(spark, each.number) for each in with_jobs[-2:]) or None

@@ -29,6 +29,7 @@ log = logging.getLogger("ledgerops")
 
 DEFAULTS = Config()
 TICK_SECONDS = 5.0  # after which a query without news is judged again: silence is also a sign
+TOGETHER_SECONDS = 0.5  # queries that are due within it are judged in one turn
 MAX_TICKS_PER_SECOND = 50.0  # such judgements; with more queries each of them waits longer
 MAX_TICK_SECONDS = 15.0  # at most, with any number: half of the shortest silence that a rule waits for (query-stuck)
 # recording lines kept in memory for /recording: 10 min of 4 queries with a batch a second
@@ -119,7 +120,7 @@ class Worker:
         due = steady + tick
         for query, state in self._registry.queries.items():
             judge_at = self._judged_at.get(query, -math.inf) + tick
-            if steady >= judge_at:
+            if steady >= judge_at - TOGETHER_SECONDS:
                 changed[query] = state
             else:
                 due = min(due, judge_at)

@@ -62,8 +62,8 @@ class ClockStep(NamedTuple):
     seconds: float
 
     def moved(self, instant: float) -> float:
-        """What an instant before the step is by the clock of now."""
-        return min(instant + self.seconds, self.at)
+        """What an instant is by the clock of now, if it was read before the step."""
+        return min(instant + self.seconds, self.at) if self.is_after(instant) else instant
 
     def is_after(self, instant: float) -> bool:
         """Whether an instant was read before the step: it is nearer to what the clock told then."""
@@ -235,7 +235,8 @@ class History:
     def end(self, at: float, run_id: str, exception: str | None, error_class: str | None, **marks: bool) -> None:
         """The run ended at `at` (epoch seconds), with the marks of `Ended`. The end of the run before may be heard of
         after the start of this one, which Spark tells at once; a second one, or that of an unknown run, is ignored."""
-        late = run_id in self.former and all(each.run_id != run_id for each in self.ends)
+        known = [each for each in self.ends if each.run_id == run_id and not (each.lost or each.unwatched)]
+        late = run_id in self.former and not known
         if not late and (self.run_id not in (None, run_id) or self.ended is not None):
             return
         if exception is not None and stopped_with_application(exception):

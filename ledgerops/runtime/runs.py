@@ -38,6 +38,7 @@ class Run:
     tables: Mapping[str, TableInput] = field(default_factory=dict)  # that it reads, by the name of the source
     sink_table: str | None = None  # what the table is found by that it writes
     kafka_offsets: Offsets = field(default_factory=dict)  # next offset to read of each Kafka partition
+    over: bool = False
 
 
 class FileEntry(NamedTuple):
@@ -89,16 +90,17 @@ class Runs:
                 if seen.data.get("lost") is not True:  # a lost run may turn up again
                     self._ended.append(run_id)
                 run, now = self._runs.pop(run_id, None), self._steady()
-                self._over = [each for each in self._over if now - each[0] < LAST_LOOK_SECONDS]
-                over = next((each for each in history.ends if each.run_id == run_id), None)
+                over = next((each for each in reversed(history.ends) if each.run_id == run_id), None)
                 if run is not None and over is not None and not (over.lost or over.unwatched):
+                    run.over = True
                     self._over.append((now, run))
                 return
             if seen.kind == "progress" and history.last is not None:
                 self._consumed[history.query] = Consumed(history.last.run_id, kafka_offsets(history.last))
             run = self._runs.get(run_id)
             if run is None:
-                if origin is None or run_id in self._ended:
+                # what a collector found of a run that has ended brings none back, nor what an attach let in again
+                if origin is None or run_id in self._ended or seen.kind not in SIGNS_OF_LIFE:
                     return
                 query_id = str(seen.data.get("id") or "")
                 run = self._runs[run_id] = Run(history.query, query_id, run_id, origin, seen.at)
@@ -138,8 +140,9 @@ class Runs:
     def recent(self) -> list[Run]:
         """The active runs, and those of living sessions that ended a moment ago."""
         with self._lock:
-            over = [run for at, run in self._over if self._steady() - at < LAST_LOOK_SECONDS and run.session.alive]
-            return [*self._runs.values(), *over]
+            now = self._steady()
+            self._over = [(at, run) for at, run in self._over if now - at < LAST_LOOK_SECONDS and run.session.alive]
+            return [*self._runs.values(), *(run for _, run in self._over)]
 
     def by_query(self) -> Mapping[str, Run]:
         """The newest run of each query that has one."""

@@ -20,8 +20,7 @@ class Tables:
     @kept
     def read(self) -> Mapping[str, TableRead]:
         """By source, what the table's own history says of its reader; empty without a collector."""
-        known = self._run.history.tables
-        return known.sources if known is not None and known.run_id == self._run.history.run_id else {}
+        return self.samples[-1].sources if self.samples else {}
 
     @kept
     def samples(self) -> Sequence[TableSample]:

@@ -121,6 +121,26 @@ def test_what_a_run_wrote_last_is_told_after_its_end(case):
     assert [(each.batch_id, each.bytes) for each in told.commits] == [(4, 70)]
 
 
+@pytest.mark.parametrize(("handle", "told"), [(object(), 1), (None, 0)], ids=["Spark was asked", "it was not"])
+def test_of_a_run_that_is_over_iceberg_is_read_where_its_handle_is_known(case, handle, told):
+    case.run.tables, case.run.sink_table = {}, "Iceberg[lake.db.silver]"
+    case.run.over, case.run.handle = True, handle
+    case.collector = TableCollector(
+        case.box, roster_of(case.run), lambda session: case.files, lambda: case.now, lambda run, table: History()
+    )
+    assert len(case.collect()) == told
+
+
+def test_the_next_run_of_a_query_has_a_table_object_of_its_own(case):
+    tables = {"run-1": History(), "run-2": History()}
+    runs = [run_of(case.session, run_id, sink_table="Iceberg[lake.db.silver]") for run_id in tables]
+    case.collector = TableCollector(
+        case.box, roster_of(*runs), lambda session: case.files, lambda: case.now, lambda run, table: tables[run.run_id]
+    )
+    tables["run-2"].commit(50, by=("id-1", 4))
+    assert [[each.batch_id for each in told.commits] for told in case.collect()] == [[], [4]]
+
+
 def test_two_queries_that_read_one_table_ask_it_once(tmp_path):
     case = Case(tmp_path, runs=2)
     assert [told.run_id for told in case.collect()] == ["run-1", "run-2"]

@@ -338,6 +338,7 @@ def test_a_batch_that_runs_while_others_begin_hundreds_is_found_when_it_ends(ui,
     bench.later(6)
     [data] = bench.collect()
     assert (data["batch_id"], [each["stage_id"] for each in data["stages"]]) == (6, [9, 41] if kept else [41])
+    assert data["whole"] is kept
     asked = len(ui.asked)
     bench.later(6)
     assert (bench.collect(), len(ui.asked)) == ([], asked)

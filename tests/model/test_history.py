@@ -65,6 +65,14 @@ def test_an_old_runs_end_does_not_end_the_new_run(remembered):
     assert remembered.failures == {"unclassified": 1}
 
 
+def test_a_late_failure_counts_also_of_a_run_that_was_lost_for_a_while(remembered):
+    remembered.end(T0 + 9, "run-1", None, None, lost=True)
+    remembered.start(T0 + 10, "id-1", "run-1")
+    remembered.start(T0 + 20, "id-1", "run-2")
+    remembered.end(T0 + 21, "run-1", "boom", None)
+    assert (remembered.failures, remembered.ended) == ({"unclassified": 1}, None)
+
+
 @pytest.mark.parametrize("marks", [{}, {"lost": True}, {"unwatched": True}], ids=["for good", "lost", "unwatched"])
 def test_a_start_that_is_heard_of_after_the_end_revives_only_a_run_that_may_go_on(remembered, marks):
     remembered.end(T0 + 9, "run-1", None, None, **marks)

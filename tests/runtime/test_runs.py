@@ -68,3 +68,26 @@ def test_an_end_that_is_told_after_the_next_start_leaves_the_same_moment():
     past.end(T0 + 10, "run-1", "boom", None)
     runs.note(Observation(T0 + 10, "terminated", "silver", {"id": "id-1", "runId": "run-1"}), past, session)
     assert [run.run_id for run in runs.recent()] == ["run-2", "run-1"]
+
+
+@pytest.mark.parametrize("kind", ["tasks", "files", "tables", "plan"])
+def test_what_is_found_of_a_run_that_is_over_brings_it_not_back_after_an_attach(kind):
+    runs, session, past = Runs(), SimpleNamespace(alive=True), History("silver")
+    past.start(T0, "id-1", "run-1")
+    runs.note(Observation(T0, "started", "silver", {"id": "id-1", "runId": "run-1"}), past, session)
+    past.end(T0 + 5, "run-1", None, None)
+    runs.note(Observation(T0 + 5, "terminated", "silver", {"id": "id-1", "runId": "run-1"}), past, session)
+    runs.readmit()
+    runs.note(Observation(T0 + 6, kind, "silver", {"run_id": "run-1"}), past, session)
+    assert runs.runs() == []
+
+
+def test_a_run_that_was_lost_for_a_while_has_its_last_moment_too():
+    runs, session, past = Runs(), SimpleNamespace(alive=True), History("silver")
+    past.start(T0, "id-1", "run-1")
+    runs.note(Observation(T0, "started", "silver", {"id": "id-1", "runId": "run-1"}), past, session)
+    past.end(T0 + 5, "run-1", None, None, lost=True)
+    past.start(T0 + 6, "id-1", "run-1")
+    past.end(T0 + 9, "run-1", None, None)
+    runs.note(Observation(T0 + 9, "terminated", "silver", {"id": "id-1", "runId": "run-1"}), past, session)
+    assert [run.run_id for run in runs.recent()] == ["run-1"]

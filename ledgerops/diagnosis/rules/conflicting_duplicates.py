@@ -32,9 +32,9 @@ from ledgerops.signals.query_view import QueryView
 
 
 def check(view: QueryView) -> Iterator[Finding]:
-    if view.last is None or conflicts_of(view.last) is None:
+    if view.history.last is None or conflicts_of(view.history.last) is None:
         return
-    latest = newest(view.batches, view.now - REPORTED_SECONDS)
+    latest = newest([*view.history.batches], view.now - REPORTED_SECONDS)  # of a run before, too
     found = [(batch, each) for batch in latest if (each := conflicts_of(batch)) is not None and each.rows]
     if not found:
         return
@@ -73,5 +73,5 @@ def ruled_out(view: QueryView) -> str | None:
     return "no row of the newest batch repeats a transaction id with different contents" if none else None
 
 
-# `check` covers the latest batches itself, so a finding need not linger
-RULE = Rule("conflicting-duplicates", "critical", check, __doc__, (), ruled_out, linger=0.0, at_rest=True)
+# of several batches a second fewer are remembered than two minutes have
+RULE = Rule("conflicting-duplicates", "critical", check, __doc__, (), ruled_out, linger=60.0, at_rest=True)

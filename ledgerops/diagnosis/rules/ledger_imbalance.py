@@ -32,9 +32,9 @@ from ledgerops.signals.query_view import QueryView
 
 
 def check(view: QueryView) -> Iterator[Finding]:
-    if view.last is None or book_of(view.last) is None:
+    if view.history.last is None or book_of(view.history.last) is None:
         return
-    latest = newest(view.batches, view.now - REPORTED_SECONDS)
+    latest = newest([*view.history.batches], view.now - REPORTED_SECONDS)  # of a run before, too
     if all(plainly_balanced(batch) for batch in latest):
         return
     booked = [(batch, book) for batch in latest if (book := book_of(batch)) is not None]
@@ -83,5 +83,5 @@ def ruled_out(view: QueryView) -> str | None:
     return f"all {book.rows_in:,} rows of the newest batch left the query, with the same amount"
 
 
-# `check` covers the latest batches itself, so a finding need not linger
-RULE = Rule("ledger-imbalance", "critical", check, __doc__, (), ruled_out, linger=0.0, at_rest=True)
+# of several batches a second fewer are remembered than two minutes have
+RULE = Rule("ledger-imbalance", "critical", check, __doc__, (), ruled_out, linger=60.0, at_rest=True)

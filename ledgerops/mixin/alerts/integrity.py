@@ -15,7 +15,7 @@ def _page(module: ModuleType, name: str, summary: str, description: str) -> Aler
         name=name,
         severity="critical",
         expression=lambda site: of_rule(site, "ledgerops_finding", slug),
-        hold=0.0,  # a fact, which is exported for two minutes after the last one
+        hold=0.0,  # a fact, which is exported for minutes after the last wrong batch
         keep=600.0,  # the next batches may be right; what is written stays wrong
         summary=summary,
         description=description,
