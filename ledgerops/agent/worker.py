@@ -29,7 +29,7 @@ log = logging.getLogger("ledgerops")
 
 DEFAULTS = Config()
 TICK_SECONDS = 5.0  # after which a query without news is judged again: silence is also a sign
-TOGETHER_SECONDS = 0.5  # queries that are due within it are judged in one turn
+TOGETHER_SECONDS = 0.5  # for which a query that is due waits for others, so that one turn judges them all
 MAX_TICKS_PER_SECOND = 50.0  # such judgements; with more queries each of them waits longer
 MAX_TICK_SECONDS = 15.0  # at most, with any number: half of the shortest silence that a rule waits for (query-stuck)
 # recording lines kept in memory for /recording: 10 min of 4 queries with a batch a second
@@ -96,8 +96,8 @@ class Worker:
         return f"recording to {str(self._recorder.folder)[:300]} is paused after an error; see the driver's log"
 
     def idle_seconds(self) -> float:
-        """How long a turn may wait for an event: until a query without news is judged again."""
-        return max(0.0, min(TICK_SECONDS, self._due - self._steady()))
+        """How long a turn may wait for an event: until queries without news are judged again."""
+        return max(0.0, min(TICK_SECONDS, self._due - self._steady()) + TOGETHER_SECONDS)
 
     def turn(self, timeout: float = 0.0) -> None:
         """Processes the events that wait, after at most `timeout` seconds, and replaces the snapshot."""
@@ -117,14 +117,9 @@ class Worker:
             self._judged_at.clear()
         self._now, self._steadily = now, steady
         tick = tick_seconds(len(self._registry.queries))
-        due = steady + tick
-        for query, state in self._registry.queries.items():
-            judge_at = self._judged_at.get(query, -math.inf) + tick
-            if steady >= judge_at - TOGETHER_SECONDS:
-                changed[query] = state
-            else:
-                due = min(due, judge_at)
-        self._due = due
+        due = {query: self._judged_at.get(query, -math.inf) + tick for query in self._registry.queries}
+        changed |= {query: self._registry.queries[query] for query, at in due.items() if at <= steady}
+        self._due = min((at for query, at in due.items() if query not in changed), default=steady + tick)
         self._publish(changed, now)
         self._flush()
 
