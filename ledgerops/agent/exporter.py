@@ -149,8 +149,10 @@ class Exporter:
         except ValueError:
             return problem(HTTPStatus.BAD_REQUEST, f"since must be seconds, not {query['since'][:40]!r}")
         name = query.get("query")
-        lines = self._worker.ring.copy()
-        body = b"".join(line for at, of, line in lines if at >= since and name in (None, of))
+        lines = [each for each in self._worker.ring.copy() if each[0] >= since and name in (None, each[1])]
+        # a plan that has left the ring, or is older than what is asked for
+        known = self._worker.plan_lines(lines[0][0], sorted({of for _, of, _ in lines if of})) if lines else b""
+        body = known + b"".join(line for _, _, line in lines)
         mute = ",".join(map(quote, self._config.mute))
         freshness = (FRESHNESS_HEADER, f"{self._config.freshness_objective_seconds!r}")
         return Answer(body, LINES, headers=(freshness, (MUTE_HEADER, mute)) if mute else (freshness,))

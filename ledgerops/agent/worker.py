@@ -8,7 +8,7 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 import orjson
@@ -51,11 +51,14 @@ class Worker:
         self.snapshot = Snapshot()
         self.on_snapshot: Callable[[Snapshot], None] | None = None  # called in this thread: it may not wait
         self.ring: deque[tuple[float, str | None, bytes]] = deque()
+        self.plans: dict[str, bytes] = {}  # JSON of the newest one of each query: it is read at a run's start only
         self.last_turn = time.monotonic()
         self._queue, self._registry, self._stats = queue, registry, stats
         self._config = config
         self._queries: dict[str, QuerySnapshot] = {}
         self._recorder = recorder
+        if recorder is not None:
+            recorder.head = self._plans_of_active
         self._clock, self._steady = clock, steady
         self._now = self._steadily = -math.inf  # of the last turn; before the first no step can be told
         self._ring_bytes = 0
@@ -180,6 +183,8 @@ class Worker:
         began = time.perf_counter()
         data = orjson.dumps(seen.data) if event.kind == "terminated" else event.data
         raw = data if isinstance(data, bytes) else data.encode("utf-8", "replace")
+        if event.kind == "plan" and state is not None:
+            self.plans[state.history.query] = raw
         line = encode(event.at, event.kind, state.history.query if state else event.query, raw)
         self.ring.append((event.at, state.history.query if state else None, line))
         self._ring_bytes += len(line)
@@ -193,6 +198,14 @@ class Worker:
             except OSError as error:
                 self._recording_failed(error)
         self._stats.spent("record", time.perf_counter() - began)
+
+    def plan_lines(self, at: float, queries: Iterable[str]) -> bytes:
+        """The plans of queries that have one, as lines of a recording at an instant. For any thread."""
+        return b"".join(encode(at, "plan", query, plan) for query in queries if (plan := self.plans.get(query)))
+
+    def _plans_of_active(self) -> bytes:
+        active = (name for name, state in self._registry.queries.items() if state.history.ended is None)
+        return self.plan_lines(self._now, active)
 
     def _flush(self) -> None:
         if self._recorder is not None and self._steady() >= self._record_from:
@@ -223,6 +236,7 @@ class Worker:
         for name in self._judged_at.keys() - self._registry.queries.keys():
             del self._judged_at[name]
             self._queries.pop(name, None)
+            self.plans.pop(name, None)
         for name, state in changed.items():
             self._judged_at[name] = self._steady()
             view = self._registry.view(state, now)

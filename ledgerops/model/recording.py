@@ -8,7 +8,7 @@ the next begins, and the oldest go when the total is above its bound. A file tha
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from math import isinf
 from pathlib import Path
 from typing import IO, Any
@@ -160,7 +160,10 @@ def _segments(folder: Path) -> list[Path]:
 
 class Recorder:
     """Appends lines to the newest segment of a folder. Not thread-safe: one writer owns it. Raises OSError as the file
-    system does; the caller counts and goes on without."""
+    system does; the caller counts and goes on without. Each new segment begins with what `head` gives: the segments
+    before it may be deleted."""
+
+    head: Callable[[], bytes] = staticmethod(lambda: b"")
 
     def __init__(self, folder: Path, segment_bytes: int = SEGMENT_BYTES, total_bytes: int = TOTAL_BYTES) -> None:
         self.folder = folder
@@ -222,7 +225,7 @@ class Recorder:
             number += 1
         self._path = self.folder / f"recording-{number:06}.jsonl"
         self._file = _open_private(self._path)
-        self._size = 0
+        self._size = self._file.write(self.head())
         sizes = {segment: _size(segment) for segment in segments}
         total = sum(sizes.values())
         for segment, size in sizes.items():

@@ -247,6 +247,23 @@ def test_the_recording_gives_what_is_younger_and_of_the_query(serve):
     assert [served.get(f"/recording?since={odd}")[0] for odd in ("x", "nan", "inf", "1e400")] == [400] * 4
 
 
+def test_the_plan_is_told_though_it_has_left_the_memory_and_is_older_than_what_is_asked_for(serve, monkeypatch):
+    monkeypatch.setattr("ledgerops.agent.worker.RING_BYTES", 8000)
+    served = serve(start_worker=False)
+    run_id, name = spark_json()["runId"], spark_json()["name"]
+    served.queue.put(
+        "plan", json.dumps({"run_id": run_id, "trigger": "processing_time", "trigger_interval": 2.0}), name
+    )
+    for number in range(20):
+        served.see(batchId=number)
+
+    for path in ("/recording", f"/recording?query={name}", "/recording?since=3600"):
+        lines = [json.loads(line) for line in served.get(path)[2].splitlines()]
+        assert [each["kind"] for each in lines[:2]] == ["plan", "progress"], path
+        assert (lines[0]["query"], lines[0]["at"]) == (name, lines[1]["at"])
+    assert served.get("/recording?since=-3600")[2] == b""
+
+
 def test_the_diagnosis_is_the_document_of_all_queries_or_of_one(served):
     found = served.document("/diagnosis?query=daily_counts")
     assert (found["version"], found["source"], "app" in found) == (1, served.exporter.url, False)

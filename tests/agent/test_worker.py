@@ -488,6 +488,23 @@ def test_the_ring_is_bounded(make, monkeypatch):
     assert sum(len(line) for _, _, line in bench.worker.ring) <= 5000
 
 
+def test_each_segment_begins_with_the_plans_of_the_queries_that_run(make, tmp_path):
+    bench = make(Recorder(tmp_path, segment_bytes=8000, total_bytes=32_000))
+    bench.put("plan", {"run_id": RUN, "trigger": "processing_time", "trigger_interval": 2.0}, NAME)
+    bench.see("started", {"id": "id-2", "runId": "run-2", "name": "over", "timestamp": "2027-01-15T08:00:00Z"})
+    bench.put("plan", {"run_id": "run-2", "trigger": "once"}, "over")
+    bench.see("terminated", {"id": "id-2", "runId": "run-2", "exception": None})
+    for number in range(40):
+        bench.see(batchId=number)
+
+    segments = sorted(tmp_path.glob("recording-*.jsonl"))
+    firsts = [decode(segment.read_bytes().splitlines()[0]) for segment in segments]
+    assert len(segments) >= 3 and segments[0].name != "recording-000001.jsonl"
+    assert [(each.kind, each.query, each.data["trigger"]) for each in firsts] == [
+        ("plan", NAME, "processing_time")
+    ] * len(segments)
+
+
 def test_nothing_is_kept_of_queries_that_were_forgotten(make, monkeypatch):
     monkeypatch.setattr("ledgerops.runtime.registry.MAX_ENDED_QUERIES", 3)
     bench = make()
