@@ -1,8 +1,8 @@
 """What the histories of the Delta and Iceberg tables, and the logs of the file sinks, say that the watched queries use,
 in a thread of its own.
 
-A table is asked for newer versions every ten seconds at most, one that several queries use once. In between, what is
-left is computed anew for each batch, from what was read before.
+A table is asked for newer versions every ten seconds at most, one of Delta that several queries use once. In between,
+what is left is computed anew for each batch, from what was read before.
 """
 
 import time

@@ -171,7 +171,7 @@ class TaskCollector:
 
     def _look_back(self, spark: SparkStatus, finished: Mapping[str, int]) -> None:
         """Asks how those before the page ended whose batch is over, at most MAX_QUESTIONS. A batch may run while others
-        begin hundreds. One about which Spark does not answer is left out from then on."""
+        begin hundreds."""
         asked_before = spark.asked
         for number, each in list(self._passed.items()):
             found = BATCH.search(each.description)
@@ -179,10 +179,8 @@ class TaskCollector:
                 continue
             if spark.asked - asked_before >= MAX_QUESTIONS:
                 return
-            self._passed[number] = each._replace(is_running=False, is_known=False)
             ended = spark.execution(number)
-            if ended is not None:
-                self._passed[number] = ended
+            self._passed[number] = ended or each._replace(is_running=False, is_known=False)
 
     def _pass_over(self, page: Sequence[SqlExecution], active: Collection[str]) -> None:
         """The next page begins with what may still be read: each execution on it costs the driver some time."""

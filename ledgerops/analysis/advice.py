@@ -5,9 +5,9 @@ from statistics import median
 from typing import Any
 
 from ledgerops.analysis.batch_samples import BatchSample
-from ledgerops.analysis.finding_history import OVER
 from ledgerops.analysis.session import DEFAULTS, Investigation
 from ledgerops.config import Config
+from ledgerops.model.spark_progress import format_instant
 
 FIRST_STEPS = 2  # of a finding: what a person does before anything else
 Causes = dict[str, list[Mapping[str, Any]]]  # of each query, the worst first
@@ -16,13 +16,16 @@ Causes = dict[str, list[Mapping[str, Any]]]  # of each query, the worst first
 def harms(place: str, at: float | None = None, config: Config = DEFAULTS) -> Causes:
     """The root causes at warning or above: of a file those that lasted to its end or to `at`, of an exporter those of
     now. Raises UserError when the place cannot be read."""
-    document = Investigation(place, at=at, config=config).diagnose()
+    investigation = Investigation(place, at=at, config=config)
+    document = investigation.diagnose()
     found: Causes = {query["query"]: [] for query in document["queries"]}
     now = ({**cause, "query": query["query"]} for query in document["queries"] for cause in query["root_causes"])
-    over = {query["query"] for query in document["queries"] if query["status"] in OVER}
     for cause in document.get("incidents", now):
-        ended = cause.get("ended")  # with a run after which another began, it did not last
-        if cause["severity"] != "info" and ended != "by itself" and (ended != "with the run" or cause["query"] in over):
+        ended = investigation.replay.registry.queries[cause["query"]].history.ended
+        last = None if ended is None else format_instant(ended.at)
+        # with a run after which another began, it did not last
+        lasted = cause.get("ended") != "with the run" or (last is not None and cause["until"] >= last)
+        if cause["severity"] != "info" and cause.get("ended") != "by itself" and lasted:
             found[cause["query"]].append(cause)
     return found
 

@@ -19,7 +19,7 @@ PART = re.compile(r"events_(\d+)_.+")
 def is_event_log(path: Path) -> bool:
     """Whether the path is an event log, or a folder that holds some."""
     if path.is_dir():
-        return bool(_parts(path)) or bool(_logs(path))
+        return bool(_parts(path)) or bool(_logs(path)) or path.name.startswith(ROLLING)
     return _codec(path) in OTHER_CODECS or read_head(path, 64).startswith((ZSTD_MAGIC, b'{"Event":'))
 
 

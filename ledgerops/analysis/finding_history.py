@@ -14,7 +14,7 @@ from ledgerops.diagnosis.rules import BY_SLUG
 from ledgerops.model.finding import SEVERITIES, Finding, Severity, Status, Verdict
 from ledgerops.model.history import MAX_ENDS, History
 
-MAX_GAP_SECONDS = 60.0  # thirty batches at a 2 s trigger, and several times as long as a finding may linger
+MAX_GAP_SECONDS = 60.0  # thirty batches at a 2 s trigger
 MIN_STATUS_SECONDS = 15.0  # a status or root cause that goes back sooner was not a change
 LOST = "vanished"  # why a run ended of whose end there was no report
 OVER: tuple[Status, ...] = ("failed", "stopped", "lost")
@@ -114,7 +114,7 @@ class FindingHistory:
                 continue
             if finding.since - earlier.until > MAX_GAP_SECONDS:
                 break
-            earlier.until, earlier.times = None, earlier.times + 1
+            earlier.until, earlier.with_run, earlier.times = None, False, earlier.times + 1
             return earlier
         made = FindingPeriod(self.query, finding, min(finding.since, at), at)
         self.periods.append(made)

@@ -55,6 +55,9 @@ class TrendPoint(NamedTuple):
     heads: int | None  # sum of the head offsets: its growth is the arrival
 
 
+NOTICED_SECONDS = 15.0  # in which a step is noticed: the worker's longest sleep, and one event's work
+
+
 class ClockStep(NamedTuple):
     """The machine's clock was set by so many `seconds`, back where they are negative, to `at` (epoch seconds)."""
 
@@ -62,8 +65,10 @@ class ClockStep(NamedTuple):
     seconds: float
 
     def moved(self, instant: float) -> float:
-        """What an instant is by the clock of now, if it was read before the step."""
-        return min(instant + self.seconds, self.at) if self.is_after(instant) else instant
+        """What an instant is by the clock of now, unless it was read in the moment since the step was noticed."""
+        if self.at - NOTICED_SECONDS <= instant <= self.at and not self.is_after(instant):
+            return instant
+        return min(instant + self.seconds, self.at)
 
     def is_after(self, instant: float) -> bool:
         """Whether an instant was read before the step: it is nearer to what the clock told then."""

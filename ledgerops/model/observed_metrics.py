@@ -10,6 +10,7 @@ from itertools import islice
 from math import isfinite
 from typing import Any, NamedTuple
 
+from ledgerops.model.history import History
 from ledgerops.model.records import Progress
 
 MAX_OWN_NUMBERS = 50  # of a query: they share its budget of series with everything else
@@ -91,12 +92,11 @@ def conflicts_of(batch: Progress) -> Conflicts | None:
     return Conflicts(sum(int(row[COUNT]) for row in found), tuple(ids))
 
 
-def newest(batches: Sequence[Progress], since: float) -> Sequence[Progress]:
-    """The batches that ended at or after an instant, at least the newest one."""
-    first = len(batches) - 1
-    while first > 0 and batches[first - 1].ended >= since:
-        first -= 1
-    return batches[max(0, first) :]
+def reported(history: History, since: float) -> Sequence[Progress]:
+    """The batches of all runs that ended at or after an instant, and in any case the newest one of the present run."""
+    batches = [each for each in history.batches if each.ended >= since]
+    last = history.last
+    return batches or ([last] if last is not None and last.run_id == history.run_id else [])
 
 
 def _count(row: Mapping[str, Any], column: str) -> bool:

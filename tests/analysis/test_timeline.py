@@ -71,6 +71,16 @@ def test_a_finding_that_goes_with_the_next_run_did_not_end_by_itself(restarted, 
     assert (period.until, period.with_run) == (T0 + until, with_run)
 
 
+def test_a_finding_that_comes_back_after_a_restart_goes_on():
+    history, finding_history = started()
+    look(history, finding_history, 66, [SINK], (), "pressured")
+    history.start(T0 + 70, "id", "run-2")
+    look(history, finding_history, 75)
+    look(history, finding_history, 90, [SINK], (), "pressured")
+    [period] = finding_history["daily_counts"].periods
+    assert (period.until, period.with_run, period.times) == (None, False, 2)
+
+
 def test_a_finding_that_comes_back_in_other_words_is_the_same():
     steady, odd = (
         replace(SINK, component=Component("query", "daily_counts", detail)) for detail in ("periodic", "irregular")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ledgerops.model.history import MAX_BATCHES, TREND_POINTS, History, backlog
+from ledgerops.model.history import MAX_BATCHES, TREND_POINTS, ClockStep, History, backlog
 from ledgerops.model.records import Heads, Running
 from tests.build import T0, batch, history, operator, source, stream
 
@@ -63,6 +63,21 @@ def test_an_old_runs_end_does_not_end_the_new_run(remembered):
     assert remembered.ended is None
     assert [(each.run_id, each.at) for each in remembered.ends] == [("run-1", T0 + 20)], "but it is known how it ended"
     assert remembered.failures == {"unclassified": 1}
+
+
+@pytest.mark.parametrize(
+    ("step", "instant", "moved"),
+    [
+        pytest.param(-3600.0, T0 + 3590, T0 - 10, id="ten seconds before it was set back"),
+        pytest.param(-3600.0, T0 + 900, T0 - 2700, id="three quarters of an hour before"),
+        pytest.param(-3600.0, T0 - 600, T0 - 4200, id="more than an hour before"),
+        pytest.param(-3600.0, T0 - 2, T0 - 2, id="read after it was set back"),
+        pytest.param(3600.0, T0 - 3610, T0 - 10, id="before it was set forward"),
+        pytest.param(3600.0, T0 - 2, T0 - 2, id="read after it was set forward"),
+    ],
+)
+def test_a_step_of_the_clock_moves_what_was_read_before_it(step, instant, moved):
+    assert ClockStep(T0, step).moved(instant) == moved
 
 
 def test_a_late_failure_counts_also_of_a_run_that_was_lost_for_a_while(remembered):

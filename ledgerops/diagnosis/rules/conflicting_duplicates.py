@@ -27,14 +27,14 @@ from ledgerops.diagnosis.proof import MAX_TOLD
 from ledgerops.diagnosis.rule import REPORTED_SECONDS, Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.model.observed_metrics import conflicts_of, newest
+from ledgerops.model.observed_metrics import conflicts_of, reported
 from ledgerops.signals.query_view import QueryView
 
 
 def check(view: QueryView) -> Iterator[Finding]:
     if view.history.last is None or conflicts_of(view.history.last) is None:
         return
-    latest = newest([*view.history.batches], view.now - REPORTED_SECONDS)  # of a run before, too
+    latest = reported(view.history, view.now - REPORTED_SECONDS)
     found = [(batch, each) for batch in latest if (each := conflicts_of(batch)) is not None and each.rows]
     if not found:
         return
@@ -45,7 +45,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     what = f"{rows:,} rows repeat" if rows != 1 else "1 row repeats"
     batches = f"{len(latest)} batches" if len(latest) > 1 else "batch"
     named = f" (hashed: {', '.join(ids)})" if ids else ""
-    source = max(found[-1][0].sources, key=lambda source: source.rows, default=None)
+    source = max((each for batch, _ in found for each in batch.sources), key=lambda each: each.rows, default=None)
     yield Finding(
         f"{what} an earlier transaction id with different contents, {share:.2%} of the rows of the latest "
         f"{batches}{named}",

@@ -27,14 +27,14 @@ from ledgerops.common.format import counted
 from ledgerops.diagnosis.rule import CLEAR, REPORTED_SECONDS, Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding
-from ledgerops.model.observed_metrics import book_of, newest, plainly_balanced
+from ledgerops.model.observed_metrics import book_of, plainly_balanced, reported
 from ledgerops.signals.query_view import QueryView
 
 
 def check(view: QueryView) -> Iterator[Finding]:
     if view.history.last is None or book_of(view.history.last) is None:
         return
-    latest = newest([*view.history.batches], view.now - REPORTED_SECONDS)  # of a run before, too
+    latest = reported(view.history, view.now - REPORTED_SECONDS)
     if all(plainly_balanced(batch) for batch in latest):
         return
     booked = [(batch, book) for batch in latest if (book := book_of(batch)) is not None]

@@ -35,6 +35,13 @@ def test_a_batch_that_was_wrong_is_told_for_two_minutes(history, batches, told):
     assert bool(list(RULE.check(view))) is told
 
 
+@cases("later, told", ("a moment later", 60.0, True), ("after hours", 7200.0, False))
+def test_what_the_run_before_wrote_is_told_for_two_minutes(history, later, told):
+    view = after(history, book(rows_out=990))
+    view.history.start(view.now + 5, "id-1", "run-2")
+    assert bool(list(RULE.check(view.at(view.now + later)))) is told
+
+
 def test_of_a_query_that_rests_the_newest_batch_counts(history):
     view = after(history, book(rows_out=990))
     view.history.idle(view.now + 30)
