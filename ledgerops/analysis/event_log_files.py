@@ -4,6 +4,7 @@ A place may be a recording as well: what tells them apart needs nothing of what 
 """
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from ledgerops.common.bounded_lines import ZSTD_MAGIC, read_head
@@ -12,7 +13,7 @@ from ledgerops.errors import UserError
 SPARKS = "for the next run set spark.eventLog.compression.codec to zstd"
 UNPACK = "unpack it, and give the files in it"
 OTHER_CODECS = {"lz4": SPARKS, "lzf": SPARKS, "snappy": SPARKS, "gz": UNPACK, "zip": UNPACK}  # -> what to do
-ROLLING = "eventlog_v2_"
+ROLLING, COMPACT = "eventlog_v2_", ".compact"
 PART = re.compile(r"events_(\d+)_.+")
 
 
@@ -50,12 +51,17 @@ def log_files(path: Path) -> list[Path]:
     return log_files(logs[0])
 
 
+def is_compacted(parts: Sequence[Path]) -> bool:
+    """Whether the first file of a log stands for others, of which it lacks what had ended: jobs, stages, executors."""
+    return parts[0].name.endswith(COMPACT)
+
+
 def _parts(folder: Path) -> list[Path]:
     """The files of a rolling log in order; a compacted one stands for all before it."""
     found = sorted(
-        (int(m[1]), each.name.endswith(".compact"), each)
+        (int(m[1]), each.name.endswith(COMPACT), each)
         for each in folder.iterdir()
-        if (m := PART.match(each.name)) and not each.name.endswith(".compact.inprogress")  # its originals are there
+        if (m := PART.match(each.name)) and not each.name.endswith(f"{COMPACT}.inprogress")  # its originals are there
     )
     compact = max((index for index, (_, is_compact, _) in enumerate(found) if is_compact), default=0)
     return [each for _, _, each in found[compact:]]

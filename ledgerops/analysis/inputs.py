@@ -1,11 +1,12 @@
 """Where a diagnosis reads from: an exporter's /recording, a recording file or folder, a Spark event log."""
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-from ledgerops.analysis.event_log_files import is_event_log
+from ledgerops.analysis.event_log_files import is_compacted, is_event_log, log_files
 from ledgerops.config import FRESHNESS_HEADER, MUTE_HEADER
 from ledgerops.errors import UserError, server_reason
 from ledgerops.model import recording
@@ -43,8 +44,16 @@ def open_source(place: str, seconds: float | None = None) -> Source:
     if not recording.is_packed(path) and is_event_log(path):
         from ledgerops.analysis import event_log  # a quarter of the time that all other modules take to import
 
+        if is_compacted(log_files(path)):
+            _say(f"{place} was compacted by Spark: of its beginning neither tasks nor lost executors are known")
         return Source(place, event_log.read(path), None)
+    if others := recording.others_in(path):
+        _say(f"other applications recorded there, too; diagnose {', '.join(map(str, others))}")
     return Source(place, recording.read(path), None)
+
+
+def _say(text: str) -> None:
+    print(f"ledgerops: {text}", file=sys.stderr)
 
 
 def _missing(place: str) -> str:

@@ -109,6 +109,13 @@ def read(path: Path | str) -> Iterator[Observation]:
         yield from _read_file(path)
 
 
+def others_in(folder: Path) -> list[Path]:
+    """The recordings of other applications in the folder of a recording, which is read without them."""
+    if not folder.is_dir() or not _segments(folder):
+        return []
+    return sorted({each.parent for each in folder.glob("*/recording-*.jsonl*")})
+
+
 def is_packed(path: Path) -> bool:
     """Whether a file is, by its name, a recording in zstd; Spark's event logs are in zstd, too, under other names."""
     return path.name.endswith(PACKED)

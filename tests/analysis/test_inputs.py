@@ -9,6 +9,7 @@ import zstandard
 
 from ledgerops.analysis.inputs import open_source
 from ledgerops.errors import UserError
+from tests.analysis.test_event_log import ROLLING
 from tests.paths import RECORDED
 
 PLAIN = RECORDED / "key-skew.jsonl"
@@ -55,6 +56,26 @@ def test_a_folder_with_a_recording_a_level_down_names_it(tmp_path):
     shutil.copy(PLAIN, inner / "recording-000001.jsonl")
     with pytest.raises(UserError, match=f"; give {inner}$"):
         seen(tmp_path)
+
+
+def test_the_recording_of_another_application_in_the_folder_is_named(tmp_path, capsys):
+    for folder in (tmp_path, tmp_path / "application-2"):
+        folder.mkdir(exist_ok=True)
+        shutil.copy(PLAIN, folder / "recording-000001.jsonl")
+    assert seen(tmp_path) == seen(PLAIN)
+    assert f"diagnose {tmp_path / 'application-2'}" in capsys.readouterr().err
+    seen(tmp_path / "application-2")
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("compacted", [True, False])
+def test_a_log_that_was_compacted_is_told(tmp_path, capsys, compacted):
+    folder = shutil.copytree(ROLLING, tmp_path / ROLLING.name)
+    if compacted:
+        first = min(folder.glob("events_*"))
+        first.rename(first.with_name(f"{first.name}.compact"))
+    seen(folder)
+    assert ("neither tasks nor lost executors" in capsys.readouterr().err) is compacted
 
 
 def test_an_empty_file_is_not_a_job_without_queries(tmp_path):
