@@ -129,7 +129,7 @@ class FindingHistory:
         self.ends += [
             (end.at, LOST if end.lost else None if end.exception is None else end.error_class or end.exception)
             for end in history.ends
-            if end.at not in known
+            if end.at not in known and not end.unrecorded
         ]
 
 

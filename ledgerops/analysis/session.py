@@ -178,7 +178,8 @@ class Investigation:
             found["incidents"] = self._incidents(shown, moment)
             for query in found["queries"]:
                 query["muted"] = [finding_document(each) for each in self._muted.get(query["query"], {}).values()]
-                query["end_recorded"] = queries[query["query"]].history.ended is not None
+                ended = queries[query["query"]].history.ended
+                query["end_recorded"] = ended is not None and not ended.unrecorded
                 lost = self.findings[query["query"]].unrecorded_ends if query["query"] in self.findings else ()
                 query["unrecorded_ends"] = [format_instant(at) for at in lost]
         if self.with_timeline:

@@ -80,7 +80,8 @@ class Ended:
     """How a run ended: `error_class` and `exception` are None after a clean stop.
 
     An `unwatched` run may go on: only the watch of it has ended. A `lost` run vanished without a terminated event. A
-    run that ended `with_application` has not failed: it was stopped, or is the consequence of another's failure.
+    run that ended `with_application` has not failed: it was stopped, or is the consequence of another's failure. An
+    end that is `unrecorded` is that of a driver after which another wrote the recording: `at` is the last sign of it.
     """
 
     at: float
@@ -90,6 +91,7 @@ class Ended:
     unwatched: bool = False
     lost: bool = False
     with_application: bool = False
+    unrecorded: bool = False
 
     def stopped_by(self, other: Ended | None) -> bool:
         """Whether this run ended with the application soon after another failed, whose exception stopped it."""

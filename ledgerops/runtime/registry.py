@@ -67,7 +67,10 @@ class QueryRegistry:
             _add(self.hosts, decode(seen))
             return None
         if seen.kind == "observer":
-            _add(self.observer, decode(seen))
+            told: Observer = decode(seen)
+            if self.observer and told.at > self.observer[-1].at and told.events < self.observer[-1].events:
+                self._end_unrecorded(told.at)
+            _add(self.observer, told)
             return None
         if seen.kind == "progress":
             progress = parse_progress(seen.data)
@@ -92,6 +95,14 @@ class QueryRegistry:
             if self._counts:
                 state.totals.add_commits(commits)
         return state
+
+    def _end_unrecorded(self, at: float) -> None:
+        """Another driver writes the recording, whose counters began anew: nothing of the one before goes on."""
+        for state in self.queries.values():
+            history = state.history
+            if history.run_id is not None and history.ended is None:
+                last = min(at, at if history.last_seen is None else history.last_seen)
+                history.end(last, history.run_id, None, None, unwatched=True, unrecorded=True)
 
     def states(self) -> Mapping[str, QueryState]:
         """All queries by name."""

@@ -50,7 +50,9 @@ class Trigger:
         """Whether its runs end by themselves, as with AvailableNow, which an event log does not tell: each of several
         ended with a batch that had not waited for a trigger."""
         history = self._run.history
-        ran = [([b for b in history.batches if b.run_id == end.run_id], end) for end in history.ends]
+        ran = [
+            ([b for b in history.batches if b.run_id == end.run_id], end) for end in history.ends if not end.unrecorded
+        ]
         found = [
             end.exception is None
             and end.at - batches[-1].ended <= ALIGNMENT_SECONDS

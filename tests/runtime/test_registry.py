@@ -157,6 +157,23 @@ def test_an_id_that_is_none_is_no_name(strange):
     assert list(made.queries) == ["daily_counts"]
 
 
+def observed(seconds, events):
+    data = {"at": T0 + seconds, "queue_size": 0, "queue_limit": 10, "dropped": 0, "events": events,
+            "callback_seconds": 0.0, "worker_seconds": 0.0, "collector_errors": {}}  # fmt: skip
+    return Observation(T0 + seconds, "observer", None, data)
+
+
+@pytest.mark.parametrize(("events", "ends"), [(3, True), (90, False)], ids=["another driver", "the same one"])
+def test_runs_of_a_driver_after_which_another_writes_the_recording_are_over(events, ends):
+    made = registry(begun(A, 0), read_batch(A, 0, 1), observed(5, 80), observed(600, events))
+    history = made.queries[FIRST].history
+    assert (history.ended is not None and history.ended.unrecorded) is ends
+    if ends:
+        assert (history.ended.at, history.ended.exception) == (history.last_seen, None)
+        made.ingest(begun(B, 601))
+        assert (history.ended, history.run_id, history.restarts, history.failures) == (None, B, 1, {})
+
+
 def test_three_sessions_make_three_queries():
     made = registry(begun(A, 0), begun(B, 1), begun(C, 2))
     for number in range(3):
