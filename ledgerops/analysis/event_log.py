@@ -84,6 +84,7 @@ class Log:
     def __init__(self) -> None:
         self._now = 0.0
         self._runs: set[str] = set()  # of queries
+        self._run_of: dict[str, str] = {}  # query id -> its newest run
         self._names: dict[str, str] = {}  # run id -> query, of those that have a name
         self._batches: dict[int, tuple[str, int]] = {}  # stage id -> run id, batch id
         self._active: dict[str, str] = {}  # run id -> query id, of runs whose end was not reported
@@ -202,6 +203,7 @@ class Log:
                 if query is not None:
                     self._names[run_id] = query
                 self._active[run_id] = str(event.get("id"))
+                self._run_of[str(event.get("id"))] = run_id
                 yield self._seen("started", parse_instant(event.get("timestamp")), run_id, event)
             case "QueryIdleEvent":
                 yield self._seen("idle", parse_instant(event.get("timestamp")), run_id, event)
@@ -218,6 +220,7 @@ class Log:
     def _progress(self, progress: Mapping[str, Any]) -> Iterator[Observation]:
         run_id = str(progress["runId"])
         self._runs.add(run_id)
+        self._run_of[str(progress.get("id"))] = run_id
         began = parse_instant(progress.get("timestamp"))
         ended = began + progress.get("batchDuration", 0) / 1000 if began is not None else None
         if isinstance(progress.get("name"), str):
@@ -296,6 +299,8 @@ class Log:
     def _job(self, event: Mapping[str, Any]) -> None:
         settings = _object(event, "Properties")
         run_id, batch = settings.get("spark.jobGroup.id"), settings.get("streaming.sql.batchId")
+        if run_id not in self._runs:  # a function of `foreachBatch` may give its jobs a group of its own
+            run_id = self._run_of.get(str(settings.get("sql.streaming.queryId")), run_id)
         if isinstance(run_id, str) and isinstance(batch, str) and batch.isdecimal():
             work = self._begun.get(run_id)
             if work is None or work.batch_id < int(batch):

@@ -1,5 +1,6 @@
 """Event logs that Spark 4.2 wrote (their unread fields cut off): one plain file, one rolling zstd folder."""
 
+import re
 import shutil
 from collections import Counter
 
@@ -349,6 +350,13 @@ def test_an_odd_line_loses_no_other(tmp_path, line, bad):
         found = replay(event_log.read(path))
         assert found.bad == bad
         assert list(found.registry.queries) == list(replay(event_log.read(PLAIN)).registry.queries)
+
+
+def test_jobs_with_a_group_of_their_own_belong_to_their_query(tmp_path):
+    path = tmp_path / "local-5"
+    path.write_bytes(re.sub(rb'"spark.jobGroup.id":"[^"]*"', b'"spark.jobGroup.id":"load"', PLAIN.read_bytes()))
+    whole, found = ([each.data for each in event_log.read(log) if each.kind == "tasks"] for log in (PLAIN, path))
+    assert whole and found == whole
 
 
 def test_a_file_that_begins_otherwise_is_no_event_log(tmp_path):
