@@ -179,8 +179,8 @@ class TaskCollector:
                 continue
             if spark.asked - asked_before >= MAX_QUESTIONS:
                 return
-            ended = spark.execution(number)
-            self._passed[number] = ended or each._replace(is_running=False, is_known=False)
+            self._passed[number] = each._replace(is_running=False, is_known=False)  # also where the answer is an error
+            self._passed[number] = spark.execution(number) or self._passed[number]
 
     def _pass_over(self, page: Sequence[SqlExecution], active: Collection[str]) -> None:
         """The next page begins with what may still be read: each execution on it costs the driver some time."""

@@ -51,7 +51,7 @@ class Worker:
         self.snapshot = Snapshot()
         self.on_snapshot: Callable[[Snapshot], None] | None = None  # called in this thread: it may not wait
         self.ring: deque[tuple[float, str | None, bytes]] = deque()
-        self.plans: dict[str, bytes] = {}  # JSON of the newest one of each query: it is read at a run's start only
+        self._plans: dict[str, bytes] = {}  # JSON by run id, of the newest runs: it is read at a run's start only
         self.last_turn = time.monotonic()
         self._queue, self._registry, self._stats = queue, registry, stats
         self._config = config
@@ -183,8 +183,11 @@ class Worker:
         began = time.perf_counter()
         data = orjson.dumps(seen.data) if event.kind == "terminated" else event.data
         raw = data if isinstance(data, bytes) else data.encode("utf-8", "replace")
-        if event.kind == "plan" and state is not None:
-            self.plans[state.history.query] = raw
+        if event.kind == "plan":
+            histories = [each.history for each in self._registry.queries.values()]
+            newest = {run_id for each in histories for run_id in (each.run_id, each.plan.run_id if each.plan else None)}
+            kept = {run_id: plan for run_id, plan in self._plans.items() if run_id in newest}
+            self._plans = {**kept, str(seen.data.get("run_id")): raw}
         line = encode(event.at, event.kind, state.history.query if state else event.query, raw)
         self.ring.append((event.at, state.history.query if state else None, line))
         self._ring_bytes += len(line)
@@ -201,7 +204,9 @@ class Worker:
 
     def plan_lines(self, at: float, queries: Iterable[str]) -> bytes:
         """The plans of queries that have one, as lines of a recording at an instant. For any thread."""
-        return b"".join(encode(at, "plan", query, plan) for query in queries if (plan := self.plans.get(query)))
+        states = ((query, self._registry.queries.get(query)) for query in queries)
+        runs = ((query, state.history.run_id or "") for query, state in states if state is not None)
+        return b"".join(encode(at, "plan", query, plan) for query, run in runs if (plan := self._plans.get(run)))
 
     def _plans_of_active(self) -> bytes:
         active = (name for name, state in self._registry.queries.items() if state.history.ended is None)
@@ -236,7 +241,6 @@ class Worker:
         for name in self._judged_at.keys() - self._registry.queries.keys():
             del self._judged_at[name]
             self._queries.pop(name, None)
-            self.plans.pop(name, None)
         for name, state in changed.items():
             self._judged_at[name] = self._steady()
             view = self._registry.view(state, now)

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit, urlunsplit
@@ -52,7 +53,9 @@ def open_source(place: str, seconds: float | None = None) -> Source:
     return Source(place, recording.read(path), None)
 
 
+@cache
 def _say(text: str) -> None:
+    """Once in a process: a place is read again and again."""
     print(f"ledgerops: {text}", file=sys.stderr)
 
 

@@ -232,7 +232,8 @@ class Recorder:
             number += 1
         self._path = self.folder / f"recording-{number:06}.jsonl"
         self._file = _open_private(self._path)
-        self._size = self._file.write(self.head())
+        self._file.write(self.head())
+        self._size = 0  # without it: a small segment with many plans would be full at once
         sizes = {segment: _size(segment) for segment in segments}
         total = sum(sizes.values())
         for segment, size in sizes.items():

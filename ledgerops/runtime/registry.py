@@ -69,12 +69,13 @@ class QueryRegistry:
         if seen.kind == "observer":
             told: Observer = decode(seen)
             if self.observer and told.at > self.observer[-1].at and told.events < self.observer[-1].events:
-                self._end_unrecorded(told.at)
+                self._end_unrecorded(self.observer[-1].at)
             _add(self.observer, told)
             return None
         if seen.kind == "progress":
             progress = parse_progress(seen.data)
             state = self._state(progress.query, progress.run_id, progress.query_id)
+            _revive(state.history, progress.run_id)
             self._separate(state, progress.run_id, progress.started, begins=True)
             if state.history.add(progress) and self._counts:
                 state.totals.add(progress)
@@ -84,6 +85,7 @@ class QueryRegistry:
             raise BadRecord(f"no run id in {seen.kind}")
         record = decode(seen)
         state = self._state(self._name(seen, run_id), run_id, seen.data.get("id"))
+        _revive(state.history, run_id)
         at = parse_instant(seen.data.get("timestamp")) or seen.at
         if seen.kind in ("started", "idle"):
             self._separate(state, run_id, at, begins=seen.kind == "started")
@@ -97,11 +99,12 @@ class QueryRegistry:
         return state
 
     def _end_unrecorded(self, at: float) -> None:
-        """Another driver writes the recording, whose counters began anew: nothing of the one before goes on."""
+        """Another driver writes the recording, whose counters began anew: nothing goes on of the one before, which told
+        of itself last at this instant. A run of which something is told all the same is revived."""
         for state in self.queries.values():
             history = state.history
             if history.run_id is not None and history.ended is None:
-                last = min(at, at if history.last_seen is None else history.last_seen)
+                last = max(at, history.last_seen or 0.0)
                 history.end(last, history.run_id, None, None, unwatched=True, unrecorded=True)
 
     def states(self) -> Mapping[str, QueryState]:
@@ -197,6 +200,13 @@ class QueryRegistry:
             self._query_names = {run: query for run, query in self._query_names.items() if query != name}
             self._given_names = {run: query for run, query in self._given_names.items() if query != name}
             self._second_names = {each: query for each, query in self._second_names.items() if query != name}
+
+
+def _revive(history: History, run_id: str) -> None:
+    """Takes an unrecorded end back of which more is told: of two drivers that ran side by side both runs go on."""
+    if history.ended is not None and history.ended.unrecorded and history.run_id == run_id:
+        history.ends.remove(history.ended)
+        history.ended = None
 
 
 def _apply(history: History, seen: Observation, record: Any, run_id: str, at: float) -> None:

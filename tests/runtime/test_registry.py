@@ -169,9 +169,25 @@ def test_runs_of_a_driver_after_which_another_writes_the_recording_are_over(even
     history = made.queries[FIRST].history
     assert (history.ended is not None and history.ended.unrecorded) is ends
     if ends:
-        assert (history.ended.at, history.ended.exception) == (history.last_seen, None)
+        assert (history.ended.at, history.ended.exception) == (T0 + 5, None)
         made.ingest(begun(B, 601))
         assert (history.ended, history.run_id, history.restarts, history.failures) == (None, B, 1, {})
+
+
+def test_a_run_of_which_more_is_told_was_not_over_and_its_failure_counts():
+    made = registry(begun(A, 0), observed(5, 80), begun(B, 8), read_batch(B, 0, 9), observed(600, 3))
+    history = made.queries[FIRST].history
+    assert (history.ended.unrecorded, history.ended.at) == (True, history.last_seen)
+    made.ingest(read_batch(B, 1, 601))
+    assert (history.ended, [end.run_id for end in history.ends]) == (None, [])
+    made.ingest(observed(605, 1))
+    made.ingest(over(B, "boom"))
+    assert (history.ended.exception, history.failures) == ("boom", {"unclassified": 1})
+
+
+def test_a_driver_that_was_killed_was_seen_until_it_told_of_itself_last():
+    made = registry(begun(A, 0), read_batch(A, 0, 1), observed(2000, 80), observed(2100, 3))
+    assert made.queries[FIRST].history.ended.at == T0 + 2000
 
 
 def test_three_sessions_make_three_queries():

@@ -13,8 +13,8 @@ Mitigation: stop the query and everything that reads its output, so that no more
     the transformation, move the wrong output away, and run again from the last checkpoint before the first unbalanced
     batch. Then verify the output.
 Evidence:
-    unbalanced_batches: batches that ended in the latest 2 min (at least the newest) in which `rows` or `amount` of all
-        observedMetrics `_book_in*` and `_book_out*` differ
+    unbalanced_batches: batches that ended in the latest 2 min (at least the newest of the run) in which `rows` or
+        `amount` of all observedMetrics `_book_in*` and `_book_out*` differ
     missing_rows: `rows` of side in - `rows` of side out, summed over the unbalanced batches
     missing_amount: the same for `amount`, a decimal number as text; 0 if it is null on one side
     rows_booked: sum of `rows` of side in over all booked batches of these 2 min
