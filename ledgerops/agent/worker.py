@@ -51,7 +51,6 @@ class Worker:
         self.snapshot = Snapshot()
         self.on_snapshot: Callable[[Snapshot], None] | None = None  # called in this thread: it may not wait
         self.ring: deque[tuple[float, str | None, bytes]] = deque()
-        self._plans: dict[str, bytes] = {}  # JSON by run id, of the newest runs: it is read at a run's start only
         self.last_turn = time.monotonic()
         self._queue, self._registry, self._stats = queue, registry, stats
         self._config = config
@@ -183,11 +182,6 @@ class Worker:
         began = time.perf_counter()
         data = orjson.dumps(seen.data) if event.kind == "terminated" else event.data
         raw = data if isinstance(data, bytes) else data.encode("utf-8", "replace")
-        if event.kind == "plan":
-            histories = [each.history for each in self._registry.queries.values()]
-            newest = {run_id for each in histories for run_id in (each.run_id, each.plan.run_id if each.plan else None)}
-            kept = {run_id: plan for run_id, plan in self._plans.items() if run_id in newest}
-            self._plans = {**kept, str(seen.data.get("run_id")): raw}
         line = encode(event.at, event.kind, state.history.query if state else event.query, raw)
         self.ring.append((event.at, state.history.query if state else None, line))
         self._ring_bytes += len(line)
@@ -203,10 +197,15 @@ class Worker:
         self._stats.spent("record", time.perf_counter() - began)
 
     def plan_lines(self, at: float, queries: Iterable[str]) -> bytes:
-        """The plans of queries that have one, as lines of a recording at an instant. For any thread."""
+        """The plans of the queries' runs, read at their start only, as lines of a recording at an instant. For any
+        thread."""
         states = ((query, self._registry.queries.get(query)) for query in queries)
-        runs = ((query, state.history.run_id or "") for query, state in states if state is not None)
-        return b"".join(encode(at, "plan", query, plan) for query, run in runs if (plan := self._plans.get(run)))
+        known = ((query, state.history) for query, state in states if state is not None)
+        return b"".join(
+            encode(at, "plan", query, orjson.dumps(history.plan))
+            for query, history in known
+            if history.plan is not None and history.plan.run_id == history.run_id
+        )
 
     def _plans_of_active(self) -> bytes:
         active = (name for name, state in self._registry.queries.items() if state.history.ended is None)
