@@ -21,7 +21,7 @@ from ledgerops.agent.queue import EventQueue
 from ledgerops.agent.spark_status import SparkStatus, SqlExecution, rest_instant
 from ledgerops.common.masking import short_exception
 from ledgerops.model.records import ExecutorShare, FailedStatement, StageSummary, TaskSummary
-from ledgerops.model.statements import BATCH, failed_statements, is_lost
+from ledgerops.model.statements import batch_of, failed_statements, is_lost
 from ledgerops.runtime.runs import Run, Runs
 from ledgerops.signals.skew import skew_score
 
@@ -32,6 +32,7 @@ MAX_PASSED = 1_000  # executions before the page that are remembered, the newest
 MIN_STAGES, STAGES_A_SECOND, MAX_STAGES = 8, 5, 40
 MAX_SINGLE_TASKS = 64  # up to this many tasks of a stage are read one by one, and those of a job with its stages
 MAX_QUESTIONS = 100  # for batches in one sample: a driver of 500 queries has other things to do than to answer us
+NO_BATCH = ("", -1)  # run and batch of an execution that no query ran
 NEVER = (-1, -math.inf)  # batch and instant of a run that was not read yet
 PAUSE_SECONDS = (5.0, 10.0, 20.0, 30.0)  # after the first, second ... call in a row that could read nothing
 UNREADABLE = (OSError, ValueError, KeyError, TypeError, IndexError)
@@ -162,7 +163,7 @@ class TaskCollector:
                 self._offset = max(0, self._offset - back)
             elif len(page) >= PAGE_EXECUTIONS:
                 left = page[: PAGE_EXECUTIONS // 2]
-                self._passed |= {each.number: each for each in left if BATCH.search(each.description)}
+                self._passed |= {each.number: each for each in left if batch_of(each.description) is not None}
                 self._passed = dict(list(self._passed.items())[-MAX_PASSED:])
                 self._begin_at(page, PAGE_EXECUTIONS // 2)
             else:
@@ -174,8 +175,8 @@ class TaskCollector:
         begin hundreds."""
         asked_before = spark.asked
         for number, each in list(self._passed.items()):
-            found = BATCH.search(each.description)
-            if not each.is_running or found is None or int(found[2]) > finished.get(found[1], -1):
+            run_id, batch = batch_of(each.description) or NO_BATCH
+            if not each.is_running or batch > finished.get(run_id, -1):
                 continue
             if spark.asked - asked_before >= MAX_QUESTIONS:
                 return
@@ -187,8 +188,8 @@ class TaskCollector:
         read = {run_id: self._latest_read.get(run_id, NEVER)[0] for run_id in active}
 
         def is_left(execution: SqlExecution) -> bool:
-            found = BATCH.search(execution.description)
-            return found is not None and int(found[2]) > read.get(found[1], math.inf)
+            run_id, batch = batch_of(execution.description) or NO_BATCH
+            return batch > read.get(run_id, math.inf)
 
         def is_done_with(execution: SqlExecution) -> bool:
             return not execution.is_running and not is_left(execution)
@@ -253,10 +254,9 @@ def batches_to_read(
     """
     batches: dict[str, dict[int, Execution]] = {}
     for each in page:
-        match = BATCH.search(each.description)
-        if match is None or not read.get(match[1], -1) < int(match[2]) <= finished.get(match[1], -1):
-            continue
-        batches.setdefault(match[1], {}).setdefault(int(match[2]), Execution(int(match[2]))).statements.append(each)
+        run_id, batch = batch_of(each.description) or NO_BATCH
+        if read.get(run_id, -1) < batch <= finished.get(run_id, -1):
+            batches.setdefault(run_id, {}).setdefault(batch, Execution(batch)).statements.append(each)
     chosen = {}
     for run_id, known in batches.items():
         over = (each for _, each in sorted(known.items()) if not each.running)

@@ -40,7 +40,7 @@ from ledgerops.model.records import (
 from ledgerops.model.sources.delta import has_delta
 from ledgerops.model.spark_progress import parse_instant
 from ledgerops.model.state_settings import state_settings
-from ledgerops.model.statements import BATCH, failed_statements, is_lost
+from ledgerops.model.statements import batch_of, failed_statements, is_lost
 
 NAME = re.compile(rb'\{"Event":"(?:[\w.]+\.)?([\w$]+)"')
 LISTENER = "StreamingQueryListener$"
@@ -184,8 +184,8 @@ class Log:
                 case "SparkListenerStageCompleted":
                     self._stage(_object(event, "Stage Info"))
                 case "SparkListenerSQLExecutionStart":
-                    if found := BATCH.search(str(event.get("description"))):
-                        self._statements[event["executionId"]] = found[1], int(found[2]), event["time"] / 1000
+                    if found := batch_of(str(event.get("description"))):
+                        self._statements[event["executionId"]] = *found, event["time"] / 1000
                     yield from self._plan(event)
                 case "SparkListenerSQLExecutionEnd":
                     self._statement(event)

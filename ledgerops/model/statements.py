@@ -12,6 +12,12 @@ BATCH = re.compile(r"\bid = [0-9a-f-]+\s*(?:<br/>)?\s*runId = ([0-9a-f-]+)\s*(?:
 MAX_ERRORS = 10  # texts of a batch that are kept, of the longest: a function may catch an exception for each row
 
 
+def batch_of(description: str) -> tuple[str, int] | None:
+    """Run id and batch that an execution is a part of, by its description; None of what no query ran."""
+    found = BATCH.search(description)
+    return None if found is None else (found[1], int(found[2]))
+
+
 def failed_statements(failed: Iterable[FailedStatement]) -> tuple[FailedStatement, ...]:
     """In the order of their starts, without those that are parts of another one, by their start."""
     kept: list[FailedStatement] = []

@@ -8,7 +8,8 @@ from ledgerops.agent.driver_status import DriverStatus, driver_threads
 from ledgerops.agent.host import parse_executor
 from ledgerops.agent.spark_rest import SparkRest
 from ledgerops.agent.stacks import WANTED, stacks_of
-from ledgerops.agent.tasks import BATCH, python_seconds, read_stage
+from ledgerops.agent.tasks import python_seconds, read_stage
+from ledgerops.model.statements import batch_of
 from tests.programs import until
 
 
@@ -40,7 +41,7 @@ def in_rest(spark):
 
 def of(run, status):
     found = status.executions(0, 1000)
-    return [each for each in found if (match := BATCH.search(each.description)) and match[1] == str(run)]
+    return [each for each in found if (batch := batch_of(each.description)) and batch[0] == str(run)]
 
 
 def done(run, status):
