@@ -33,9 +33,11 @@ class FileSinkLog:
     def commits(self, after: int | None) -> Sequence[LoggedCommit]:
         """What the batches after one added, oldest first, at most the newest MAX_ENTRIES; at first sight the newest."""
         first = self._newest if after is None else max(after + 1, self._newest - MAX_ENTRIES + 1)
-        batches = range(max(0, first), self._newest + 1)
-        entries = {batch: self._files.find(f"{self.name}/{batch}", MAX_ENTRY_BYTES) for batch in batches}
-        return [_parse(batch, self._query_id, entry) for batch, entry in entries.items() if entry is not None]
+        return [
+            _parse(batch, self._query_id, entry)
+            for batch in range(max(0, first), self._newest + 1)
+            if (entry := self._files.find(f"{self.name}/{batch}", MAX_ENTRY_BYTES)) is not None
+        ]
 
 
 def _parse(batch: int, query_id: str, entry: bytes) -> LoggedCommit:

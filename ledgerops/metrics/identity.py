@@ -3,6 +3,8 @@
 from ledgerops.metrics.model import Metric, Series, known
 from ledgerops.signals.query_view import QueryView
 
+MAX_UNREAD_SECONDS = 3.0  # a run that is shorter may be over before its plan was read, as it is every second
+
 
 def _info(view: QueryView) -> Series:
     plan = view.plan
@@ -23,21 +25,18 @@ def _info(view: QueryView) -> Series:
     }
 
 
-# a run that is shorter may be over before its plan was read, as it is every second
-MAX_UNREAD_SECONDS = 3.0
-
-
 def _done(view: QueryView) -> bool:
     """Whether the query ended as planned, or continues unobserved: neither needs an alert. A run that found nothing to
     read may end before its trigger is known: it is that of the run before, or the run ended by itself."""
     ended, started = view.history.ended, view.history.started_at
     if ended is None or ended.exception is not None:
         return False
-    plan = view.plan if view.plan.trigger is not None else view.history.plan
+    plan = view.history.plan
+    if ended.unwatched:
+        return True
     if plan is not None and plan.trigger is not None:
-        return ended.unwatched or plan.ends_itself
-    was_short = started is not None and ended.at - started < MAX_UNREAD_SECONDS
-    return ended.unwatched or (was_short and not ended.lost)
+        return plan.ends_itself
+    return started is not None and ended.at - started < MAX_UNREAD_SECONDS and not ended.lost
 
 
 INFO: Metric[QueryView] = Metric("ledgerops_query_info",

@@ -94,8 +94,8 @@ def read(path: Path | str) -> Iterator[Observation]:
     if path.is_dir():
         segments = _segments(path) or sorted(each for each in path.iterdir() if each.name.endswith((PLAIN, PACKED)))
         if not segments:
-            inner = sorted(path.glob("*/recording-*.jsonl*"))  # passes over folders that this user may not read
-            hint = f"; give {inner[-1].parent}" if inner else ""
+            inner = _below(path)
+            hint = f"; give {inner[-1]}" if inner else ""
             raise UserError(
                 f"no recording in {path}: expected files named recording-*.jsonl, or Spark's events_*{hint}"
             )
@@ -111,8 +111,11 @@ def read(path: Path | str) -> Iterator[Observation]:
 
 def others_in(folder: Path) -> list[Path]:
     """The recordings of other applications in the folder of a recording, which is read without them."""
-    if not folder.is_dir() or not _segments(folder):
-        return []
+    return _below(folder) if folder.is_dir() and _segments(folder) else []
+
+
+def _below(folder: Path) -> list[Path]:
+    """The recordings a level down, but for those in folders that this user may not read."""
     return sorted({each.parent for each in folder.glob("*/recording-*.jsonl*")})
 
 

@@ -75,7 +75,6 @@ class QueryRegistry:
         if seen.kind == "progress":
             progress = parse_progress(seen.data)
             state = self._state(progress.query, progress.run_id, progress.query_id)
-            _revive(state.history, progress.run_id)
             self._separate(state, progress.run_id, progress.started, begins=True)
             if state.history.add(progress) and self._counts:
                 state.totals.add(progress)
@@ -85,7 +84,6 @@ class QueryRegistry:
             raise BadRecord(f"no run id in {seen.kind}")
         record = decode(seen)
         state = self._state(self._name(seen, run_id), run_id, seen.data.get("id"))
-        _revive(state.history, run_id)
         at = parse_instant(seen.data.get("timestamp")) or seen.at
         if seen.kind in ("started", "idle"):
             self._separate(state, run_id, at, begins=seen.kind == "started")
@@ -149,6 +147,7 @@ class QueryRegistry:
             if self._forgets:
                 self._forget_ended()
             state = self.queries[query] = QueryState(query, self._judge())
+        _revive(state.history, run_id)
         return state
 
     def _remember(self, run_id: str, query: str) -> None:
