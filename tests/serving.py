@@ -8,16 +8,13 @@ from contextlib import contextmanager, suppress
 
 from ledgerops.servers.background import Background, Quiet
 
-__all__ = ["Background", "Quiet", "fetched", "serving", "talking"]
+__all__ = ["Background", "Quiet", "fetched", "talking"]
 
 
 def fetched(url: str, seconds: float = 30.0) -> str:
     """The text at an address. Raises OSError without an answer, and for one that is an error."""
     with urllib.request.urlopen(url, timeout=seconds) as answer:
         return answer.read().decode()
-
-
-serving = Background  # until the end of a block
 
 
 @contextmanager

@@ -20,13 +20,14 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
 
 from ledgerops.errors import UserError
 from ledgerops.servers import process
+from ledgerops.servers.background import Quiet
 
 MAX_TRANSACTIONS = 1000  # in a call
 HANG_SECONDS = 60.0  # how long a call that hangs keeps its connection
@@ -91,7 +92,7 @@ class ScoreServer(ThreadingHTTPServer):
         """A client that gave up is no event."""
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(Quiet):
     """The call of the service; see the module."""
 
     protocol_version = "HTTP/1.1"
@@ -117,9 +118,6 @@ class Handler(BaseHTTPRequestHandler):
         elif self._is_answered():
             self._answer(HTTPStatus.OK, {"scores": [_scored(one) for one in transactions]})
 
-    def log_message(self, format: str, *args: Any) -> None:
-        """Says nothing: thousands of calls would drown what matters."""
-
     def _is_answered(self) -> bool:
         """Waits, and draws whether this call gets its answer; one that does not has been dealt with."""
         outcome = self.server.next_outcome()
@@ -131,12 +129,7 @@ class Handler(BaseHTTPRequestHandler):
         return outcome == "answer"
 
     def _answer(self, status: HTTPStatus, document: Mapping[str, Any]) -> None:
-        body = json.dumps(document).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+        self.reply(status, json.dumps(document).encode(), {"Content-Type": "application/json"})
 
 
 def _scored(transaction: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from urllib.error import HTTPError
 import pytest
 
 from ledgerops.agent.spark_rest import SparkRest
-from tests.serving import Quiet, serving
+from tests.serving import Background, Quiet
 
 
 @contextmanager
@@ -19,7 +19,7 @@ def server(answer, *details, **headers):
             asked.append(self.path)
             answer(self, *details, **headers)
 
-    with serving(Handler) as running:
+    with Background(Handler) as running:
         yield SparkRest(running.url, "app-1"), asked
 
 

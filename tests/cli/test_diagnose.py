@@ -13,7 +13,7 @@ from ledgerops.model.spark_progress import format_instant
 from tests.build import T0, spark_json
 from tests.drills.saved import recording
 from tests.paths import RECORDED
-from tests.serving import Quiet, serving
+from tests.serving import Background, Quiet
 
 CRASH, OUTAGE = str(RECORDED / "spark-4.2.0.jsonl"), str(RECORDED / "source-unreachable.jsonl")
 KEYS = {
@@ -159,7 +159,7 @@ def handler(mute="", freshness="", served=CRASH):
 
 
 def test_what_a_running_exporter_mutes_is_muted_in_the_terminal_too(diagnose):
-    with serving(handler("query-failed:crashes,of-tomorrow")) as server:
+    with Background(handler("query-failed:crashes,of-tomorrow")) as server:
         [query] = diagnose(server.url, "--query", "crashes", "--json").document["queries"]
     assert [each["rule"] for each in query["muted"]] == ["query-failed"]
     assert "query-failed" not in [each["rule"] for each in query["findings"]]
@@ -167,7 +167,7 @@ def test_what_a_running_exporter_mutes_is_muted_in_the_terminal_too(diagnose):
 
 def test_a_running_exporter_is_asked_for_its_recording_and_another_address_is_said(diagnose, monkeypatch):
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
-    with serving(handler()) as server:
+    with Background(handler()) as server:
         told, elsewhere = diagnose("--from", server.url, "--json"), diagnose("--from", f"{server.url}/elsewhere")
 
     assert (told.code, told.document["source"]) == (1, server.url)
@@ -208,7 +208,7 @@ def test_the_objective_of_a_running_exporter_counts_instead(diagnose, monkeypatc
     seen = read_recording(recording("broker-down"))
     whole.write_bytes(b"".join(encode(each.at, each.kind, each.query, orjson.dumps(each.data)) for each in seen))
 
-    with serving(handler(freshness=told, served=whole)) as server:
+    with Background(handler(freshness=told, served=whole)) as server:
         rules = found_in_time(diagnose, server.url)
     assert "source-unreachable" in rules
     assert ("freshness-breach" in rules) is found

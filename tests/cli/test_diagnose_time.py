@@ -15,7 +15,7 @@ import pytest
 from ledgerops.analysis.session import Investigation
 from ledgerops.cli import main
 from tests.paths import RECORDED
-from tests.serving import Quiet, serving
+from tests.serving import Background, Quiet
 
 CRASH, OUTAGE = str(RECORDED / "spark-4.2.0.jsonl"), str(RECORDED / "source-unreachable.jsonl")
 
@@ -170,7 +170,7 @@ def exporter():
             count = min(len(lines), 8 * len(server.asked))
             self.reply(503 if server.away else 200, b"".join(lines[:count]))
 
-    with serving(Handler) as server:
+    with Background(Handler) as server:
         server.asked, server.away = [], False
         yield server
 

@@ -15,7 +15,7 @@ from ledgerops.servers.process import answers, free_port
 from tests.notify.build import DIAGNOSIS, webhook
 from tests.notify.receiver import Receiver
 from tests.programs import until
-from tests.serving import Quiet, serving
+from tests.serving import Background, Quiet
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ class Holding(Quiet):
 
 def test_a_delivery_under_way_is_finished_and_noted_before_the_service_ends(tmp_path):
     queue = tmp_path / "queue.db"
-    with serving(Holding) as receiver:
+    with Background(Holding) as receiver:
         receiver.came, receiver.go_on = threading.Semaphore(0), threading.Event()
         with running("--send", receiver.url, "--queue", queue) as (service, url):
             urllib.request.urlopen(f"{url}/alerts", json.dumps(webhook()).encode(), timeout=60).close()

@@ -10,7 +10,7 @@ from ledgerops.common.http import ask
 from ledgerops.errors import UserError
 from tests.hostile import BODY_WITHOUT_END, HEAD_WITHOUT_END, dripping_server
 from tests.refusals import refusal_of
-from tests.serving import Quiet, serving
+from tests.serving import Background, Quiet
 
 
 @pytest.mark.parametrize("begin", [HEAD_WITHOUT_END, BODY_WITHOUT_END], ids=["headers", "body"])
@@ -64,8 +64,8 @@ def test_no_redirect_is_followed_and_no_other_address_gets_the_credentials(tmp_p
             self.reply(status, headers={"Location": f"http://127.0.0.1:{other.server_port}/"})
 
     with (
-        serving(Elsewhere) as server,
-        serving(Elsewhere) as other,
+        Background(Elsewhere) as server,
+        Background(Elsewhere) as other,
         pytest.raises(UserError, match=f"answers {status} "),
     ):
         ask(f"{server.url}/", environ={"LEDGEROPS_BEARER_TOKEN_FILE": str(tmp_path / "token")})

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from ledgerops.drills.harness.watching import scraping
-from tests.serving import Quiet, serving
+from tests.serving import Background, Quiet
 
 
 class Driver(Quiet):
@@ -20,7 +20,7 @@ class Driver(Quiet):
 
 @pytest.fixture
 def port():
-    with serving(Driver) as server:
+    with Background(Driver) as server:
         yield server.server_port
 
 
