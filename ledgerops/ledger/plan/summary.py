@@ -107,7 +107,7 @@ class Summary:
         return summary
 
     def add(self, rows: Rows) -> None:
-        """Adds some rows; those without an id have no digests, and those without an event time are in no bucket."""
+        """Adds some rows; those without an id have no digests."""
         batch = rows.batch
         if not batch.num_rows:
             return
@@ -120,10 +120,10 @@ class Summary:
         self.future += int(np.count_nonzero(of_firsts < 0))
         self.ahead_seconds = max(self.ahead_seconds, -float(rows.delays.min()))
         self.conflicting += int(np.count_nonzero(rows.conflicting))
-        if "event_time" in batch.schema.names:
-            self._add_buckets(batch)
+        self.add_buckets(batch)
 
-    def _add_buckets(self, rows: pa.RecordBatch) -> None:
+    def add_buckets(self, rows: pa.RecordBatch) -> None:
+        """Adds rows to the buckets alone."""
         begins = whole_numbers(rows.column("event_time")) // (BUCKET_SECONDS * 1_000_000) * BUCKET_SECONDS
         amounts = "amount" in rows.schema.names
         cents = whole_numbers(rows.column("amount")) if amounts else np.zeros(len(begins), np.int64)

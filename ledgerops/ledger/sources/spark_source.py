@@ -82,11 +82,9 @@ class Options:
 
 
 @lru_cache(maxsize=16)
-def rows_of(options: Options) -> Generator | FileRows:
-    """Kept for the life of a Python worker: a plan is parsed and its tables are made once, not once a batch."""
-    if options.path is not None:
-        return FileRows(Path(options.path), options.rate)
-    return Generator(parse_plan(options.plan), options.origin)
+def rows_of(plan: str, path: str | None, origin: float, rate: float) -> Generator | FileRows:
+    """Kept for the life of a Python worker: a plan is parsed and its tables are made once for all batches."""
+    return FileRows(Path(path), rate) if path is not None else Generator(parse_plan(plan), origin)
 
 
 class LedgerSource(DataSource):  # type: ignore[misc]
@@ -118,7 +116,7 @@ class _Rows:
 
     @property
     def rows(self) -> Generator | FileRows:  # not an attribute, which would travel to the workers
-        return rows_of(self.options)
+        return rows_of(self.options.plan, self.options.path, self.options.origin, self.options.rate)
 
     @property
     def total(self) -> int | None:

@@ -1,7 +1,7 @@
 """Applies to one output what is expected of its job."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -57,8 +57,10 @@ class VerifyInput:
         known. Made once, for all jobs."""
         if not self.has_late_rows or self.sent is None:
             return {} if self.has_late_rows else None
-        kept = (each.where(each.delays <= self.in_time_seconds) for each in self.sent.rows())
-        return Summary.of(replace(each, batch=each.batch.select(["event_time", "amount"])) for each in kept).buckets
+        summary = Summary()
+        for each in self.sent.rows():
+            summary.add_buckets(each.where(each.delays <= self.in_time_seconds).batch)
+        return summary.buckets
 
 
 def check(job: str, output: Output, case: VerifyInput, show: Show = lambda rows: None) -> JobCheck:
