@@ -91,6 +91,7 @@ def _check(args: argparse.Namespace) -> None:
     of_kafka = (args.source == "kafka", "--source kafka")
     of_kafka_or_sink = ("kafka" in (args.source, args.sink), "--source kafka or --sink kafka")
     of_files = (args.source == "files", "--source files")
+    else_rows = f"{of_files[1]}; for other sources use --max-rows-per-trigger"
     for option, value, (fits, needed) in (
         ("--bootstrap-servers", args.bootstrap_servers, of_kafka_or_sink),
         ("--kafka-config", args.kafka_config, of_kafka_or_sink),
@@ -98,12 +99,11 @@ def _check(args: argparse.Namespace) -> None:
         ("--start", args.start, of_kafka),
         ("--allow-data-loss", args.allow_data_loss or None, of_kafka),
         ("--landing", args.landing, of_files),
-        ("--max-files-per-trigger", args.max_files_per_trigger, of_files),
+        ("--max-files-per-trigger", args.max_files_per_trigger, (of_files[0], else_rows)),
         ("--postgres", args.postgres, (args.sink == "postgres", "--sink postgres")),
     ):
         if value is not None and not fits:
-            other = "; for other sources use --max-rows-per-trigger" if option == "--max-files-per-trigger" else ""
-            raise UserError(f"{option} needs {needed}{other}")
+            raise UserError(f"{option} needs {needed}")
     if args.source == "files" and args.max_rows_per_trigger is not None:
         raise UserError(
             "--max-rows-per-trigger cannot be used with --source files, whose number of rows is not known; "

@@ -95,7 +95,6 @@ class Runs:
         say: Callable[[str], None],
         enough: Callable[[Mapping[str, list[Run]]], bool] = lambda seen: True,
         seconds: float = 0.0,
-        clock: Callable[[], float] = time.monotonic,
     ) -> dict[str, list[Run]]:
         """Runs of each kind, as `take_turns` has them."""
 
@@ -104,7 +103,7 @@ class Runs:
             say(f"round {number + 1}, {self.job}, {kind}: {done.rate:,.0f} rows/s")
             return done
 
-        return take_turns(run, kinds, count, enough, seconds, clock)
+        return take_turns(run, kinds, count, enough, seconds)
 
     @contextmanager
     def _watched(self, folder: Path) -> Iterator[None]:

@@ -111,7 +111,7 @@ def finish(folders: Sequence[Path], problems: Mapping[str, str], page: Path | No
             problems = {place.name: str(error), **problems}
     if results:
         print(sums(results), "", drills(results), "", sep="\n")
-    sections.conclude(part(results, note) if results else None, page, problems)
+    sections.conclude(part(results, note) if results and page else None, page, problems)
     if problems or not results:
         return 2
     return int(not all(_passed(result) for result in results))

@@ -134,8 +134,11 @@ def _result(totals: Sums, void: int, not_run: int) -> str:
 
 
 def _missed(scored: Sequence[Scored], problems: Mapping[str, str]) -> Sequence[str]:
-    reasons = {True: "took no effect", False: "not understood yet"}
-    rows = [(drill.name, reasons[found.void]) for drill, _, found in scored if not found.passed]
+    rows = [
+        (drill.name, "took no effect" if found.void else "not understood yet")
+        for drill, _, found in scored
+        if not found.passed
+    ]
     rows += [(name, f"could not be run: {problem}") for name, problem in problems.items()]
     return ("Not reached:\n", table(("drill", "reason"), rows), "") if rows else ()
 

@@ -82,7 +82,7 @@ def finish(
             f"{totals.first:.2f}, median time {totals.seconds or 0:.1f} s, findings in {totals.alarms} of "
             f"{totals.controls} controls"
         )
-    part = report.part(scored, problems, scored[0].bundle.stored["seed"], note) if scored else None
+    part = report.part(scored, problems, scored[0].bundle.stored["seed"], note) if scored and publish else None
     sections.conclude(part, publish, problems)
     if problems:
         return 2

@@ -14,7 +14,7 @@ from ledgerops.load.test.driver import LEAD_SECONDS, NAME, TrialRequest
 from ledgerops.load.test.estimate import estimate
 from ledgerops.load.test.measure import Measured
 from ledgerops.load.test.search import SearchResult, SearchSettings, Tell, planned_trials, search
-from ledgerops.load.test.trial import Say, Trial, perform
+from ledgerops.load.test.trial import Say, Trial
 
 SPARK_START_SECONDS = 12.0  # that Spark takes to start and to stop, for the estimate shown beforehand
 BULKY = ("output", "checkpoints", "input", "warehouse")  # of a trial's run: nothing that is measured is in them
@@ -48,7 +48,7 @@ class SearchRun:
         begin: Begin,
         say: Say,
         tell: Tell,
-        perform: Perform = perform,
+        perform: Perform,
     ) -> None:
         self.options, self.settings, self.folder = options, settings, folder
         self.begin, self.say, self.tell, self.perform = begin, say, tell, perform

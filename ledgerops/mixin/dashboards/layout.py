@@ -28,15 +28,11 @@ class Place(NamedTuple):
     y: int
 
 
-def begins(expression: str) -> str:
-    """Where an expression gives a value and gave none a step ago: a line, where a span would paint over the plots."""
-    return f"{expression} unless {expression.replace('}', f'}} offset {MARK_STEP}')}"
-
-
 STARTED = q("ledgerops_query_start_timestamp_seconds")
 CRITICAL = f'ALERTS{{alertstate="firing", severity="critical", {ALERTING}}}'
 MARKS = (
-    Mark("Critical alerts", begins(CRITICAL), "{{alertname}} {{query}}", BAD),
+    # where one begins to fire: a line, where a span would paint over the plots
+    Mark("Critical alerts", f"{CRITICAL} unless {CRITICAL} offset {MARK_STEP}", "{{alertname}} {{query}}", BAD),
     Mark(
         "Restarts",
         # the newest start is later than that of a moment ago, or of before the pause, on whichever driver
