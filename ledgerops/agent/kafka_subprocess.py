@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, BinaryIO
 
-from ledgerops.common.kafka import KafkaClient, plain, without_secrets
+from ledgerops.common.kafka import KafkaClient, reason_of
 from ledgerops.common.kafka_offsets import Offsets, ask_offsets, wait_for
 from ledgerops.errors import UserError
 
@@ -38,8 +38,7 @@ class OffsetClient:
         try:
             self._admin = AdminClient(client.librdkafka(**quiet, **limits))
         except KafkaException as error:
-            reason = without_secrets(client, str(error.args[0].str()))
-            raise UserError(f"cannot read offsets from {client.servers}: {reason}") from None
+            raise UserError(f"cannot read offsets from {client.servers}: {reason_of(client, error)}") from None
 
     def answer(self, question: Mapping[str, Any]) -> dict[str, Any]:
         """The answer to a question, whose `ask` is "offsets" or "commit". Raises KeyError when a field is missing."""
@@ -100,7 +99,7 @@ class OffsetClient:
             except TimeoutError:
                 failed[group] = self._reason()
             except KafkaException as error:
-                failed[group] = str(error.args[0].str())
+                failed[group] = reason_of(self._client, error)
                 if error.args[0].code() in moving:
                     later.append(group)
                 elif error.args[0].code() in final:
@@ -123,7 +122,7 @@ class OffsetClient:
         """Why there was no answer, as librdkafka reported it."""
         reason = next((each for each in self._reasons if "brokers are down" not in each), None)
         self._reasons.clear()
-        return "timed out" if reason is None else plain(without_secrets(self._client, reason))
+        return "timed out" if reason is None else reason_of(self._client, reason)
 
 
 def _errors(offsets: Offsets, final: bool) -> list[tuple[str, str, str]]:

@@ -162,7 +162,7 @@ def reach(client: KafkaClient, seconds: float = 8.0) -> Any:
     try:
         admin = AdminClient(settings)
     except KafkaException as error:
-        raise UserError(f"the Kafka client rejects the options: {_reason(client, error)}") from None
+        raise UserError(f"the Kafka client rejects the options: {reason_of(client, error)}") from None
     began = time.monotonic()
     end = began + seconds
     while True:
@@ -172,10 +172,10 @@ def reach(client: KafkaClient, seconds: float = 8.0) -> Any:
             text = "it has no broker yet"
         except KafkaException as error:
             admin.poll(0)
-            text = without_secrets(client, reasons[0]) if reasons else _reason(client, error)
+            text = reason_of(client, reasons[0] if reasons else error)
         nobody_listens = time.monotonic() - began >= MAX_REFUSED_SECONDS and _refused(reasons)
         if time.monotonic() >= end or _permanent(reasons) or nobody_listens:
-            raise UserError(f"cannot reach Kafka at {client.servers}: {plain(text)}") from None
+            raise UserError(f"cannot reach Kafka at {client.servers}: {text}") from None
 
 
 def _refused(reasons: list[str]) -> bool:
@@ -188,7 +188,7 @@ def _permanent(reasons: list[str]) -> bool:
     return any("uthentication" in reason or "certificate" in reason for reason in reasons)
 
 
-def plain(text: str) -> str:
+def _plain(text: str) -> str:
     """librdkafka's reason without the addresses and states around it."""
     text = re.sub(r"^\S+?/(bootstrap|\d+): ", "", text.replace("\n", " "))
     text = re.sub(r" \(after \d+ms in state .*\)$", "", text)
@@ -206,13 +206,13 @@ def _try(client: KafkaClient, config: Path) -> None:
     try:
         AdminClient({**client.options, "log_level": 0})
     except KafkaException as error:
-        raise UserError(f"cannot use {config}: {_reason(client, error)}") from None
+        raise UserError(f"cannot use {config}: {reason_of(client, error)}") from None
 
 
-def _reason(client: KafkaClient, error: Exception) -> str:
-    kafka_error = error.args[0]
-    text = str(kafka_error.str()) if hasattr(kafka_error, "str") else str(kafka_error)
-    return without_secrets(client, text[:1].lower() + text[1:])
+def reason_of(client: KafkaClient, error: Any) -> str:
+    """What a KafkaException, a KafkaError or its text says, plain and without secrets."""
+    told = error.args[0] if isinstance(error, Exception) else error
+    return without_secrets(client, _plain(str(told.str()) if hasattr(told, "str") else str(told)))
 
 
 def without_secrets(client: KafkaClient, text: str) -> str:

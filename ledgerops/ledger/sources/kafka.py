@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from ledgerops.common.kafka import KafkaClient, plain, reach
+from ledgerops.common.kafka import KafkaClient, reach, reason_of
 from ledgerops.errors import UserError
 from ledgerops.ledger.plan.schemas import REJECTS_TABLE
 
@@ -102,7 +102,7 @@ def describe_cluster(client: KafkaClient, topics: Collection[str], seconds: floa
         cluster = admin.list_topics(timeout=seconds).cluster_id
         asked = admin.describe_topics(TopicCollection(sorted(topics)), request_timeout=seconds) if topics else {}
     except KafkaException as error:
-        raise UserError(f"cannot describe the topics of {client.servers}: {plain(error.args[0].str())}") from None
+        raise UserError(f"cannot describe the topics of {client.servers}: {reason_of(client, error)}") from None
     ids, partitions, unknown = {}, {}, []
     for name, future in asked.items():
         try:
@@ -110,7 +110,7 @@ def describe_cluster(client: KafkaClient, topics: Collection[str], seconds: floa
         except KafkaException as error:
             if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
                 raise UserError(
-                    f"cannot describe topic {name} of {client.servers}: {plain(error.args[0].str())}"
+                    f"cannot describe topic {name} of {client.servers}: {reason_of(client, error)}"
                 ) from None
             unknown.append(name)
         else:

@@ -10,7 +10,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import ConfigResource, NewTopic
 
 from ledgerops.common.format import counted
-from ledgerops.common.kafka import KafkaClient, plain, reach
+from ledgerops.common.kafka import KafkaClient, reach, reason_of
 from ledgerops.errors import UserError
 
 ANSWER_SECONDS = 15.0  # for one answer of a broker that was reached
@@ -83,7 +83,7 @@ def _made(name: str, done: Any, client: KafkaClient) -> None:
     except KafkaException as error:
         # somebody else was quicker; whether it is as it must be is looked at afterwards
         if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
-            raise UserError(f"cannot create topic {name} at {client.servers}: {plain(error.args[0].str())}") from None
+            raise UserError(f"cannot create topic {name} at {client.servers}: {reason_of(client, error)}") from None
 
 
 def _wait_until_listed(admin: Any, client: KafkaClient, wanted: Mapping[str, Topic]) -> None:
@@ -101,7 +101,7 @@ def _missing(admin: Any, client: KafkaClient, wanted: Mapping[str, Topic]) -> tu
         present = [name for name in wanted if name in listed and listed[name].error is None]
         policies = _policies(admin, present)
     except KafkaException as error:
-        raise UserError(f"cannot describe the topics of {client.servers}: {plain(error.args[0].str())}") from None
+        raise UserError(f"cannot describe the topics of {client.servers}: {reason_of(client, error)}") from None
     for name in present:
         _check(name, wanted[name], len(listed[name].partitions), policies[name])
     return tuple(name for name in wanted if name not in present)

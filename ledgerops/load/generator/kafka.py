@@ -11,7 +11,7 @@ from typing import Any
 from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, KafkaError, KafkaException, Producer
 
 from ledgerops.common.format import counted
-from ledgerops.common.kafka import KafkaClient, plain, without_secrets
+from ledgerops.common.kafka import KafkaClient, reason_of
 from ledgerops.common.kafka_offsets import read_heads
 from ledgerops.errors import UserError
 from ledgerops.ledger.plan.poison import REASONS
@@ -66,7 +66,7 @@ class KafkaTarget:
         try:
             self._producer = Producer(client.librdkafka(**SETTINGS, error_cb=self._on_error))
         except KafkaException as error:
-            raise UserError(f"the Kafka client rejects the options: {self._error_text(error.args[0])}") from None
+            raise UserError(f"the Kafka client rejects the options: {reason_of(client, error)}") from None
 
     def send(self, records: Records, start: int, end: int) -> int:
         """Hands over records [start, end); returns the first place not taken: `end`, or less if the queue is full."""
@@ -144,17 +144,13 @@ class KafkaTarget:
 
     def _refuse(self, error: Any) -> None:
         self.refused += 1
-        self.problem = self.problem or self._error_text(error)
+        self.problem = self.problem or reason_of(self._client, error)
 
     def _on_error(self, error: Any) -> None:
         """Handles an error of the connection. librdkafka repeats what it can."""
         if error.code() == KafkaError._ALL_BROKERS_DOWN and not self._away:
             self._away, self._before = True, self.acknowledged
             self._say(f"no broker answers at {self._client.servers}; waiting for it")
-
-    def _error_text(self, error: Any) -> str:
-        text = str(error.str()) if hasattr(error, "str") else str(error)
-        return without_secrets(self._client, plain(text))
 
 
 def _check(client: KafkaClient, topic: str, partitions: int, say: Callable[[str], None]) -> None:
