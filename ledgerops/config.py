@@ -60,8 +60,8 @@ class Config:
     port: int = setting(9464, "Port of the exporter; 0 takes any free one.")
     recording: str | None = setting(
         None,
-        "Folder of the recording, on a local disk: while a file system hangs, "
-        "the observer sees nothing. Without it nothing is written.",
+        "Folder of the recording. While its file system hangs or is full, up to 8 MB wait in memory; an application "
+        "that attaches while it hangs waits itself. Without it nothing is written.",
     )
     recording_segment_bytes: int = setting(
         16 * 1024 * 1024, "Size at which the recording starts a new file; at most a quarter of the whole."

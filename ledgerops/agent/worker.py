@@ -14,6 +14,7 @@ from dataclasses import replace
 import orjson
 
 from ledgerops.agent.queue import Event, EventQueue
+from ledgerops.agent.recording_writer import RecordingWriter
 from ledgerops.common.masking import short_exception
 from ledgerops.config import Config
 from ledgerops.metrics.self_watch import SelfStats
@@ -36,7 +37,6 @@ MAX_TICK_SECONDS = 15.0  # at most, with any number: half of the shortest silenc
 RING_BYTES = 8 * 1024 * 1024
 MAX_CLOCK_STEP_SECONDS = 5.0  # by which the machine's clock may be set before the history starts over
 HELD_UP_SECONDS = 1.0  # between two looks at a clock, after which they are not of one moment
-RETRY_SECONDS = 60.0  # until writing a recording is tried again after a failure
 STALLED_SECONDS = 15.0  # without a turn, after which the worker counts as stuck
 
 
@@ -55,13 +55,13 @@ class Worker:
         self._queue, self._registry, self._stats = queue, registry, stats
         self._config = config
         self._queries: dict[str, QuerySnapshot] = {}
-        self._recorder = recorder
+        self._writer: RecordingWriter | None = None
         if recorder is not None:
             recorder.head = self._plans_of_active
+            self._writer = RecordingWriter(recorder, stats, self._failed, steady)
         self._clock, self._steady = clock, steady
         self._now = self._steadily = -math.inf  # of the last turn; before the first no step can be told
         self._ring_bytes = 0
-        self._record_from = -math.inf  # by the steady clock: one that is set back must not stop the recording
         self._warned: set[str] = set()
         self._judged_at: dict[str, float] = {}  # when, by the steady clock
         self._due = -math.inf  # when the next query without news is judged, by the steady clock
@@ -69,7 +69,9 @@ class Worker:
         self._thread = threading.Thread(target=self._run, name="ledgerops-worker", daemon=True)
 
     def start(self) -> None:
-        """Starts the worker's thread. Call it once."""
+        """Starts the worker's thread, and that of the recording. Call it once."""
+        if self._writer is not None:
+            self._writer.start()
         self._thread.start()
 
     def stop(self, timeout: float = 5.0) -> None:
@@ -78,11 +80,13 @@ class Worker:
         self._queue.wake()
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(timeout)
+        if self._writer is not None:
+            self._writer.stop(timeout)
 
     def close_inherited(self) -> None:
-        """In a forked child: what is buffered of the recording is the parent's to write."""
-        if self._recorder is not None:
-            self._recorder.discard()
+        """In a forked child: what is not yet written of the recording is the parent's to write."""
+        if self._writer is not None:
+            self._writer.discard()
 
     def trouble(self) -> str | None:
         """Why the worker is not working; None while it is."""
@@ -93,9 +97,7 @@ class Worker:
 
     def pause(self) -> str | None:
         """Why nothing is recorded at present; None while it is, or where it is not wanted."""
-        if self._recorder is None or self._steady() >= self._record_from:
-            return None
-        return f"recording to {str(self._recorder.folder)[:300]} is paused after an error; see the driver's log"
+        return None if self._writer is None else self._writer.pause()
 
     def idle_seconds(self) -> float:
         """How long a turn may wait for an event: until queries without news are judged again."""
@@ -123,7 +125,8 @@ class Worker:
         changed |= {query: self._registry.queries[query] for query, at in due.items() if at <= steady}
         self._due = min((at for query, at in due.items() if query not in changed), default=steady + tick)
         self._publish(changed, now)
-        self._flush()
+        if self._writer is not None:
+            self._writer.flush()
 
     def _clocks(self) -> tuple[float, float]:
         """The machine's clock and the steady one at the same moment: a busy machine may hold a thread up in between."""
@@ -138,11 +141,6 @@ class Worker:
                 self.turn(self.idle_seconds())
             except Exception as error:
                 self._failed("worker", error)
-        if self._recorder is not None:
-            try:
-                self._recorder.close()
-            except OSError as error:
-                self._recording_failed(error)
 
     def _take(self, event: Event) -> QueryState | None:
         began = time.perf_counter()
@@ -187,13 +185,8 @@ class Worker:
         self._ring_bytes += len(line)
         while self._ring_bytes > RING_BYTES:
             self._ring_bytes -= len(self.ring.popleft()[2])
-        if self._recorder is not None and self._steady() >= self._record_from:
-            try:
-                self._recorder.append(line)
-                with self._stats.lock:
-                    self._stats.recording_bytes += len(line)
-            except OSError as error:
-                self._recording_failed(error)
+        if self._writer is not None:
+            self._writer.add(line)
         self._stats.spent("record", time.perf_counter() - began)
 
     def plan_lines(self, at: float, queries: Iterable[str]) -> bytes:
@@ -208,30 +201,8 @@ class Worker:
         )
 
     def _plans_of_active(self) -> bytes:
-        active = (name for name, state in self._registry.queries.items() if state.history.ended is None)
+        active = [name for name, state in self._registry.queries.copy().items() if state.history.ended is None]
         return self.plan_lines(self._now, active)
-
-    def _flush(self) -> None:
-        if self._recorder is not None and self._steady() >= self._record_from:
-            try:
-                if self._recorder.flush():
-                    self._tell_recording(FileNotFoundError("it was removed"), "recording anew to {}")
-            except OSError as error:
-                self._recording_failed(error)
-
-    def _tell_recording(self, error: OSError, text: str) -> None:
-        assert self._recorder is not None
-        self._failed("recording", error, text.format(str(self._recorder.folder)[:300]))
-
-    def _recording_failed(self, error: OSError) -> None:
-        """Pauses the recording for RETRY_SECONDS: a full disk may be cleared."""
-        assert self._recorder is not None
-        self._record_from = self._steady() + RETRY_SECONDS
-        self._tell_recording(error, "cannot record to {}; continuing without a recording")
-        try:
-            self._recorder.close()
-        except OSError:
-            pass
 
     def _publish(self, changed: Mapping[str, QueryState], now: float) -> None:
         hosts = tuple(self._registry.hosts)

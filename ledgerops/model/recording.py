@@ -8,10 +8,13 @@ the next begins, and the oldest go when the total is above its bound. A file tha
 import json
 import os
 import re
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from io import FileIO
+from itertools import accumulate, islice
 from math import isinf
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import orjson
 
@@ -179,50 +182,50 @@ class Recorder:
         self.folder = folder
         self.segment_bytes = min(segment_bytes, max(1, total_bytes // MIN_SEGMENTS))
         self.total_bytes = total_bytes
-        self._file: IO[bytes] | None = None
+        self._file: FileIO | None = None
         self._path = folder
         self._size = 0
-        self._unflushed: list[bytes] = []  # lines since the last flush
 
-    def append(self, line: bytes) -> None:
-        """Buffers one line, which ends with its newline; begins a new segment when the present one is full."""
-        if self._file is None or self._size + len(line) > self.segment_bytes:
-            self._next_segment()
-        assert self._file is not None
-        self._file.write(line)
-        self._size += len(line)
-        self._unflushed.append(line)
-
-    def flush(self) -> bool:
-        """Hands the buffer to the operating system, without a sync to disk. True when the segment was deleted or moved:
-        the lines since the last flush are then in a new one. Raises OSError when it cannot be written."""
-        if self._file is None:
-            return False
-        self._file.flush()
-        lines, self._unflushed = self._unflushed, []
-        if _is_same(self._path, self._file.fileno()):
-            return False
-        self._next_segment()
-        self._file.write(b"".join(lines))
-        self._size += sum(map(len, lines))
-        self._file.flush()
-        return True
+    def write(self, lines: deque[bytes]) -> bool:
+        """Hands lines, each with its newline, to the operating system, without a sync to disk, and takes from `lines`
+        what it has written. Begins a new segment when the present one is full, or was deleted or moved: then it returns
+        True, and nothing of `lines` is lost."""
+        renewed = False
+        while lines:
+            if self._file is None or self._size + len(lines[0]) > self.segment_bytes:
+                self._next_segment()
+            room = self.segment_bytes - self._size
+            fitting = sum(end <= room for end in accumulate(map(len, lines))) or 1
+            part = b"".join(islice(lines, fitting))
+            self._append(part)
+            if not _is_same(self._path, self._file):
+                renewed = True
+                self._next_segment()
+                self._append(part)
+            for _ in range(fitting):
+                lines.popleft()
+        return renewed
 
     def close(self) -> None:
-        """Flushes and closes the segment; a later `append` begins a new one. May be called twice."""
+        """Closes the segment; a later `write` begins a new one. May be called twice."""
         if self._file is not None:
             try:
                 self._file.close()
             finally:
                 self._file = None
-                self._unflushed.clear()
 
-    def discard(self) -> None:
-        """In a forked child: drops what is buffered, for the parent writes it. Afterwards nothing is written."""
-        if self._file is not None:
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, self._file.fileno())
-            os.close(nowhere)
+    def _append(self, text: bytes) -> None:
+        """All of the text or, where the disk is full, nothing."""
+        assert self._file is not None
+        end = self._file.seek(0, os.SEEK_END)
+        rest = memoryview(text)
+        try:
+            while rest:
+                rest = rest[self._file.write(rest) :]
+        except OSError:
+            self._file.truncate(end)
+            raise
+        self._size += len(text)
 
     def _next_segment(self) -> None:
         """A new segment each time: a torn line of an earlier process stays the last of its file. An empty one is taken
@@ -235,7 +238,7 @@ class Recorder:
             number += 1
         self._path = self.folder / f"recording-{number:06}.jsonl"
         self._file = _open_private(self._path)
-        self._file.write(self.head())
+        self._append(self.head())
         self._size = 0  # without it: a small segment with many plans would be full at once
         sizes = {segment: _size(segment) for segment in segments}
         total = sum(sizes.values())
@@ -254,15 +257,15 @@ def _size(file: Path) -> int:
         return 0
 
 
-def _is_same(path: Path, descriptor: int) -> bool:
+def _is_same(path: Path, file: FileIO | None) -> bool:
     """Whether the path still leads to the open file."""
     try:
-        return os.path.samestat(path.stat(), os.fstat(descriptor))
+        return file is not None and os.path.samestat(path.stat(), os.fstat(file.fileno()))
     except FileNotFoundError:
         return False
 
 
-def _open_private(file: Path) -> IO[bytes]:
+def _open_private(file: Path) -> FileIO:
     """Opens a file to append to that its owner alone may read. Raises OSError, also where it is a symbolic link."""
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
-    return os.fdopen(os.open(file, flags, 0o600), "ab")
+    return FileIO(os.open(file, flags, 0o600), "ab")

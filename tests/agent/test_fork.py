@@ -1,7 +1,6 @@
 """A fork of the driver does not disturb it: no wrong answer of its JVM, no lost event, no port that is kept."""
 
 import json
-import math
 import os
 import socket
 from contextlib import closing
@@ -10,6 +9,7 @@ import pytest
 
 import ledgerops
 from ledgerops.agent.attach import SessionWatch
+from ledgerops.agent.recording_writer import RecordingWriter
 from ledgerops.model.recording import Recorder
 from tests.agent.fakes import RemoteSession
 from tests.programs import python
@@ -79,14 +79,13 @@ def test_the_child_keeps_no_socket_of_the_exporter(watch):
         pass
 
 
-def test_what_is_buffered_of_the_recording_is_written_once(watch, tmp_path):
-    watch._hub.worker._record_from = math.inf  # a recorder belongs to one thread: the worker leaves this one alone
-    served, recorder = watch._hub.worker._recorder, Recorder(tmp_path / "own")
-    watch._hub.worker._recorder = recorder
-    recorder.append(b'{"at": "2026-01-31T12:00:00.000Z", "kind": "idle", "query": "mine", "data": {}}\n')
+def test_what_waits_to_be_recorded_is_written_once(watch, tmp_path):
+    writer = RecordingWriter(Recorder(tmp_path / "own"), watch._hub.stats, print)
+    served, watch._hub.worker._writer = watch._hub.worker._writer, writer
+    writer.add(b'{"at": "2026-01-31T12:00:00.000Z", "kind": "idle", "query": "mine", "data": {}}\n')
 
-    assert in_a_child(lambda: recorder.close()) is None
-    recorder.close()
-    served.close()
+    assert in_a_child(lambda: writer.stop(5.0)) is None
+    watch._hub.worker._writer = served
+    writer.stop(5.0)
     text = b"".join(file.read_bytes() for file in (tmp_path / "own").iterdir())
     assert text.count(b'"mine"') == 1

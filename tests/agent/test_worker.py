@@ -2,6 +2,8 @@ import errno
 import inspect
 import json
 import logging
+import os
+import re
 import shutil
 import time
 from collections import Counter
@@ -11,9 +13,9 @@ import orjson
 import pytest
 
 from ledgerops.agent.queue import EventQueue
+from ledgerops.agent.recording_writer import HANGING_SECONDS, RETRY_SECONDS
 from ledgerops.agent.worker import (
     MAX_TICK_SECONDS,
-    RETRY_SECONDS,
     TICK_SECONDS,
     TOGETHER_SECONDS,
     Worker,
@@ -29,6 +31,7 @@ from ledgerops.model.spark_progress import format_instant
 from ledgerops.runtime.registry import QueryRegistry
 from ledgerops.runtime.status import status_document
 from tests.build import T0, spark_json
+from tests.programs import until
 
 ID, RUN, NAME = (spark_json()[key] for key in ("id", "runId", "name"))
 
@@ -89,10 +92,10 @@ def warned(caplog):
 class FullDisk(Recorder):
     broken = True
 
-    def append(self, line):
+    def write(self, lines):
         if self.broken:
             raise OSError(errno.ENOSPC, "No space left on device")
-        super().append(line)
+        return super().write(lines)
 
 
 def test_an_event_becomes_a_recording_line_state_a_verdict_and_a_snapshot(recorded, tmp_path):
@@ -150,14 +153,16 @@ def test_offsets_of_an_unknown_form_are_said_once_for_each_source(make, warned):
 
 
 @pytest.mark.parametrize("set_back", [0.0, 3600.0], ids=["", "the clock is set back meanwhile"])
-def test_a_full_disk_is_said_once_and_the_recording_comes_back_when_it_is_cleared(make, tmp_path, warned, set_back):
+def test_a_full_disk_is_said_once_and_what_came_meanwhile_is_recorded_when_it_is_cleared(
+    make, tmp_path, warned, set_back
+):
     recorder = FullDisk(tmp_path)
     bench = make(recorder)
     for number in range(3):
         bench.now += RETRY_SECONDS
         bench.see(batchId=number)
     assert [line.split(" (")[0] for line in warned.messages] == [
-        f"cannot record to {tmp_path}; continuing without a recording"
+        f"cannot record to {tmp_path}; what comes waits in memory"
     ]
     assert (bench.batches_total, len(bench.worker.ring)) == ((((), 3.0),), 3)
 
@@ -165,7 +170,7 @@ def test_a_full_disk_is_said_once_and_the_recording_comes_back_when_it_is_cleare
     bench.see(batchId=3)  # it rests after a failure
     bench.now += RETRY_SECONDS
     bench.see(batchId=4)
-    assert [seen.data["batchId"] for seen in read(tmp_path)] == [4]
+    assert [seen.data["batchId"] for seen in read(tmp_path)] == [0, 1, 2, 3, 4]
     assert bench.stats.collector_errors["recording"] == 3
 
 
@@ -525,3 +530,36 @@ def test_the_thread_works_off_the_queue_before_it_ends(recorded, tmp_path):
 
     assert len(list(read(tmp_path))) == 500
     assert recorded.worker.trouble() == "the worker has ended"
+
+
+def test_a_file_system_that_hangs_holds_up_neither_judgements_nor_the_end_and_loses_nothing(make, tmp_path):
+    segment = tmp_path / "recording-000001.jsonl"
+    os.mkfifo(segment)  # opening it waits for a reader
+    bench = make(Recorder(tmp_path))
+    bench.worker.start()
+    for number in range(3):
+        bench.put("progress", spark_json(batchId=number))
+        until(lambda done=number + 1: bench.queries and bench.batches_total == (((), float(done)),))
+    bench.now += HANGING_SECONDS + 1
+    assert re.fullmatch(f"recording to {tmp_path} has waited for the file system for 1[67] s", bench.worker.pause())
+
+    reader = os.open(segment, os.O_RDONLY | os.O_NONBLOCK)
+    segment.unlink()
+    bench.worker.stop(timeout=60)
+    os.close(reader)
+    assert [seen.data["batchId"] for seen in read(tmp_path)] == [0, 1, 2]
+
+
+def test_lines_wait_for_a_disk_up_to_a_bound(make, tmp_path, monkeypatch):
+    monkeypatch.setattr("ledgerops.agent.recording_writer.WAITING_BYTES", 5000)
+    recorder = FullDisk(tmp_path)
+    bench = make(recorder)
+    for number in range(50):
+        bench.see(batchId=number)
+    recorder.broken = False
+    bench.now += RETRY_SECONDS
+    bench.see(batchId=50)
+
+    kept = [seen.data["batchId"] for seen in read(tmp_path)]
+    assert kept == [0, *range(52 - len(kept), 51)]
+    assert len(kept) < 50

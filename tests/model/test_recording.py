@@ -4,6 +4,8 @@ import json
 import re
 import resource
 import shutil
+from collections import deque
+from contextlib import contextmanager
 
 import pytest
 
@@ -17,10 +19,14 @@ def _line(number):
     return encode(T0 + number, "progress", "q", json.dumps({"batchId": number}).encode())
 
 
+def _lines(*numbers):
+    return deque(map(_line, numbers))
+
+
 def _write(folder, count, **limits):
     recorder = Recorder(folder, **limits)
     for number in range(count):
-        recorder.append(_line(number))
+        recorder.write(_lines(number))
     recorder.close()
 
 
@@ -96,19 +102,36 @@ def test_nothing_to_read_is_said_in_one_line(tmp_path, name, message):
 
 
 def test_a_disk_that_stays_full_gets_one_empty_file_and_not_one_at_each_try(tmp_path):
-    recorder = Recorder(tmp_path)
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
-    try:
+    recorder, lines = Recorder(tmp_path), deque([b"{}\n"])
+    with _limited(0):
         for _ in range(5):
-            recorder.append(b"{}\n")
             with pytest.raises(OSError, match="File too large"):
-                recorder.close()
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    recorder.append(b"{}\n")
+                recorder.write(lines)
+            recorder.close()
+    recorder.write(lines)
     recorder.close()
     assert [(each.name, each.read_bytes()) for each in tmp_path.iterdir()] == [("recording-000001.jsonl", b"{}\n")]
+
+
+def test_lines_for_which_a_disk_has_no_room_are_written_once_and_whole_when_it_has(tmp_path):
+    recorder, lines = Recorder(tmp_path), _lines(0, 1, 2, 3)
+    with _limited(2 * len(_line(0)) + 10), pytest.raises(OSError, match="File too large"):
+        recorder.write(lines)
+    assert [file.read_bytes() for file in tmp_path.iterdir()] == [b""]
+    recorder.write(lines)
+    recorder.close()
+    assert [each.data["batchId"] for each in read(tmp_path)] == [0, 1, 2, 3]
+
+
+@contextmanager
+def _limited(size):
+    """No file of this process may become larger than so many bytes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def test_only_the_owner_may_read_a_recording(tmp_path):
@@ -123,7 +146,7 @@ def test_a_link_that_waits_where_the_next_segment_goes_is_not_followed(tmp_path)
     link.parent.mkdir()
     link.symlink_to(victim)
     with pytest.raises(OSError):
-        Recorder(link.parent).append(b"{}\n")
+        Recorder(link.parent).write(deque([b"{}\n"]))
     assert victim.read_text() == ""
 
 
@@ -140,7 +163,7 @@ def test_a_reader_does_not_fail_where_the_writer_trims_meanwhile(tmp_path):
 def test_a_writer_goes_on_where_somebody_deletes_old_segments(tmp_path):
     recorder = Recorder(tmp_path, segment_bytes=1000, total_bytes=4000)
     for number in range(100):
-        recorder.append(_line(number))
+        recorder.write(_lines(number))
         for old in sorted(tmp_path.iterdir())[:-1]:
             old.unlink()
     recorder.close()
@@ -151,14 +174,10 @@ def test_a_writer_goes_on_where_somebody_deletes_old_segments(tmp_path):
 def test_a_segment_that_is_gone_is_begun_anew_without_a_gap(tmp_path, moved):
     folder = tmp_path / "recording"
     recorder = Recorder(folder)
-    recorder.append(_line(0))
-    assert recorder.flush() is False
+    assert recorder.write(_lines(0)) is False
     folder.rename(tmp_path / "elsewhere") if moved else shutil.rmtree(folder)
-    recorder.append(_line(1))
-    recorder.append(_line(2))
-    assert recorder.flush() is True
-    recorder.append(_line(3))
-    assert recorder.flush() is False
+    assert recorder.write(_lines(1, 2)) is True
+    assert recorder.write(_lines(3)) is False
     recorder.close()
     assert [each.data["batchId"] for each in read(folder)] == [1, 2, 3]
 
