@@ -291,6 +291,7 @@ FAULTS: Mapping[str, Draw] = {
         "Every fifth write to the sink stalls; the others are quick.", ("intermittent-sink", "slow-sink"), DELIVERY,
         lambda c: {
             "app": c.pick("warehouse", "dedup"), "harm_after": 5 * c.scale,
+            "due": "warning" if c.trigger else "info",  # nobody was promised a rhythm, as with other costly batches
             **c.from_onset(stall=round(2.5 * c.factor * c.scale, 2), every=5),
         },
         triggers=(None, 1.0, 2.0),
