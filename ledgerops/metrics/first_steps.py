@@ -76,6 +76,9 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
     "crash-loop": {
         GENERAL: FirstStep(
             "stop what restarts the query, then repair what the exception names; all of it is in the driver's log"),
+        "killed": FirstStep("see how the driver ended: SIGKILL or OOMKilled is most often its memory; else read "
+            "the end of its log",
+            "no exception was recorded"),
     },
     "rows-dropped": {GENERAL: FirstStep("find out which producer sends late or future-dated rows")},
     "retention-risk": {

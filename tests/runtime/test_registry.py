@@ -179,10 +179,19 @@ def test_a_run_of_which_more_is_told_was_not_over_and_its_failure_counts():
     history = made.queries[FIRST].history
     assert (history.ended.unrecorded, history.ended.at) == (True, history.last_seen)
     made.ingest(read_batch(B, 1, 601))
-    assert (history.ended, [end.run_id for end in history.ends]) == (None, [])
+    assert (history.ended, [end.run_id for end in history.ends]) == (None, [A])
     made.ingest(observed(605, 1))
     made.ingest(over(B, "boom"))
     assert (history.ended.exception, history.failures) == ("boom", {"unclassified": 1})
+
+
+def test_the_end_of_a_run_that_nobody_told_of_is_its_last_sign_until_it_is_told():
+    made = registry(begun(A, 0), read_batch(A, 0, 1), begun(B, 60))
+    history = made.queries[FIRST].history
+    [end] = history.ends
+    assert (end.run_id, end.unrecorded, end.at, history.ended) == (A, True, history.last.ended, None)
+    made.ingest(over(A, "boom"))
+    assert [(end.run_id, end.unrecorded, end.exception) for end in history.ends] == [(A, False, "boom")]
 
 
 def test_a_driver_that_was_killed_was_seen_until_it_told_of_itself_last():

@@ -1,11 +1,12 @@
 """Crash loop: the query fails, is started again, and fails again.
 
-Meaning: at least three runs of the query ended with an exception within 15 minutes, and something restarted it each
-    time. If all of them failed in the same batch, a row of that batch cannot be processed, the source cannot
-    be read on from there, or the sink fails.
+Meaning: at least three runs of the query ended with an exception, or without a word as when the driver is killed,
+    within 15 minutes, and something restarted it each time. If all of them failed in the same batch, a row of that
+    batch cannot be processed, the source cannot be read on from there, or the sink fails.
 Impact: little or nothing is committed. Each start takes cores from other queries, and results become outdated.
 Diagnosis: 1. Read the exception and the batch in the finding. If every run failed in the same batch, its rows or the
-    sink are the cause. If the batches differ, the environment is: memory, network, credentials.
+    sink are the cause. If the batches differ, the environment is: memory, network, credentials. Without an exception,
+    see how the driver ended: exit code 137 or OOMKilled means that it was killed, most often for its memory.
     2. `sum by (error_class) (ledgerops_query_failures_total{app="APP",query="QUERY"})` shows whether all failures are
     of one class. If they are not, repair the most frequent one first.
     3. If `ledgerops_query_restarts_total{app="APP",query="QUERY"}` still rises, restarts go on: stop whatever starts
@@ -14,8 +15,8 @@ Mitigation: stop whatever restarts the query. Then repair the cause: write rows 
     output, or bring back a sink that is full or unreachable. Start the query with the same checkpoint. Never delete the
     checkpoint to skip a batch: that loses the state and the offsets.
 Evidence:
-    failures_in_window: number of `terminated` records of the query with an exception, at most 900 s older than the
-        newest one.
+    failures_in_window: number of `terminated` records of the query with an exception, and of runs without such a
+        record before the next, at most 900 s older than the newest one.
     ledgerops_query_restarts_total: number of `started` records of the query whose run id differs from the one before.
     failed_batch_id: the highest batchId in the progress records before the newest failure, plus one; 0 without any.
     failures_in_that_batch: number of failures in the window that have that failed_batch_id.
@@ -35,6 +36,7 @@ from ledgerops.signals.query_view import QueryView
 
 SAME = "each start repeats the same batch with the same rows and fails again"
 ANOTHER = "another start fails again while the cause remains"
+UNRECORDED = "nothing was recorded of the end, as when a driver is killed"
 SET_ASIDE = Remedy(
     "write rows that cannot be read to a dead-letter output instead of raising an exception",
     "one bad row then no longer blocks the others; the checkpoint stays valid",
@@ -51,14 +53,14 @@ def check(view: QueryView) -> Iterator[Finding]:
     same = batches.count(batch)
     seconds = newest.at - failed[0].at
     exception = newest.exception or ""
-    line = first_line(exception)
-    kind = error_class(newest.error_class, line) or "no error class"
+    line = first_line(exception) or UNRECORDED
+    kind = error_class(newest.error_class, line) or ("no error class" if exception else "no exception")
     repeated = f", {'each time' if same == len(batches) else f'{same} times'} in batch {batch}" if same > 1 else ""
     restarts = view.history.restarts
     often = f" ({restarts} restarts in all)" if restarts > len(failed) else ""
-    failure, stop = explain(exception), partial(first_step, "crash-loop", GENERAL)
+    failure, stop = explain(exception), partial(first_step, "crash-loop", GENERAL if exception else "killed")
     if failure is None:
-        steps: tuple[Remedy, ...] = (stop(SAME if same > 1 else ANOTHER), SET_ASIDE)
+        steps: tuple[Remedy, ...] = (stop(SAME if same > 1 else ANOTHER), *((SET_ASIDE,) if exception else ()))
     elif RESUME in failure.first_step.action:  # that is what has failed each time
         steps = (stop(failure.first_step.why),)
     else:

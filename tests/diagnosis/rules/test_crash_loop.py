@@ -16,8 +16,9 @@ ValueError: invalid literal for int() with base 10: '12,5O'
 
 
 def loop(
-    history, deaths=3, every=10.0, done=0, stopped=False, now=None, running=True, each_run=False, stack=STACK
-) -> QueryView:
+    history, deaths=3, every=10.0, done=0, stopped=False, now=None, running=True, each_run=False, stack=STACK,
+    killed=False,
+) -> QueryView:  # fmt: skip
     """A query that dies `deaths` times, each time in the batch after `done` more, and is begun again."""
     view = history(warm=6)
     past = view.history
@@ -25,7 +26,8 @@ def loop(
     at, number = last.ended, last.batch_id
     for death in range(deaths):
         at += every
-        past.end(at, f"run-{death + 1}", None if stopped else stack, None if stopped else "USER_RAISED_EXCEPTION")
+        if not killed:
+            past.end(at, f"run-{death + 1}", None if stopped else stack, None if stopped else "USER_RAISED_EXCEPTION")
         if death + 1 < deaths or running:
             past.start(at + 1, "id-1", f"run-{death + 2}")
             for _ in range(done if death + 1 == deaths or each_run else 0):
@@ -51,6 +53,15 @@ def test_a_batch_that_fails_is_found(history, case, each_time, batch, times):
         "failed_batch_id": batch,
         "failures_in_that_batch": times,
     }
+
+
+def test_drivers_that_are_killed_one_after_another_are_found(history):
+    [finding] = RULE.check(loop(history, killed=True))
+    assert finding.summary == (
+        "the query failed 3 times in 21 s and was started again, each time in batch 6 (no exception): "
+        "nothing was recorded of the end, as when a driver is killed"
+    )
+    assert [step.action[:25] for step in finding.remedies] == ["see how the driver ended:"]
 
 
 STOP = "stop what restarts the query, then repair what the exception names; all of it is in the driver's log"
@@ -98,6 +109,9 @@ def test_it_is_not_over_yet(history, case):
     ("the run has outlived it", {"now": 120.0}),
     ("a run has got over the batch", {"done": 4}),
     ("no failure", {"deaths": 0}),
+    ("two drivers that were killed", {"deaths": 2, "killed": True}),
+    ("a driver that was killed each ten minutes", {"deaths": 4, "every": 600.0, "killed": True}),
+    ("drivers that were killed, of which the last works", {"done": 4, "killed": True, "now": 120.0}),
 )
 def test_others_are_not(history, case):
     assert list(RULE.check(loop(history, **case))) == []
