@@ -127,7 +127,7 @@ def _side(samples: Sequence[BatchSample]) -> Side:
     worked = [sample for sample in samples if sample.rows > 0]
     if not worked:
         return Side(0, None, None, None)
-    rates = [sample.read for sample in samples if sample.read is not None]
+    rates = [sample.read for sample in worked if sample.read is not None]
     processed = sum(sample.rows for sample in worked) / max(1e-9, sum(sample.seconds for sample in worked))
     return Side(len(worked), median(sample.rows for sample in worked), median(rates) if rates else None, processed)
 

@@ -353,8 +353,10 @@ class Log:
             state_settings=state_settings(properties.get), delta=has_delta(properties.get),
             **{name: value for name, value in self._settings.items() if value is not None},
         )  # fmt: skip
-        self._plans[run_id] = reads + 1, plan
-        if plan != known and (known is None or plan.keys or plan.stateful):
+        # foreachBatch has statements of its own, whose keys a stateless query may have: they hold no state
+        news = known is None or plan.stateful or (bool(plan.keys) and not known.stateful)
+        self._plans[run_id] = reads + 1, plan if news else known
+        if news and plan != known:
             yield self._seen("plan", event["time"] / 1000, run_id, _plain_data(plan))
 
     def _removal(self, event: Mapping[str, Any]) -> RemovedExecutor:

@@ -32,6 +32,7 @@ class Run(NamedTuple):
 
     at: float
     number: int  # counted from 1, over all that is remembered of the query's name
+    run_id: str
 
 
 @dataclass(slots=True)
@@ -68,7 +69,6 @@ class FindingHistory:
         self.ends: list[tuple[float, str | None]] = []  # with the reason where a run failed
         self.worst: Verdict | None = None  # the one of the lowest health that names a root cause, the surest of them
         self.last: float = 0.0
-        self._run_id: str | None = None
         self._open: dict[tuple[str, str, str], FindingPeriod] = {}
 
     def take(self, verdict: Verdict, history: History) -> None:
@@ -121,10 +121,13 @@ class FindingHistory:
         return made
 
     def _note_runs(self, history: History) -> None:
-        if history.run_id != self._run_id and history.run_id is not None:
-            self._run_id = history.run_id
+        if history.run_id is not None and (not self.runs or history.run_id != self.runs[-1].run_id):
             began = history.started_at if history.started_at is not None else self.last
-            self.runs.append(Run(began, history.restarts + 1))
+            ids = [each.run_id for each in self.runs]
+            if history.run_id in ids:  # those after it were of another session's query, which has its own name now
+                del self.runs[ids.index(history.run_id) + 1 :]
+            else:
+                self.runs.append(Run(began, history.restarts + 1, history.run_id))
         known = {at for at, _ in self.ends[-2 * MAX_ENDS :]}
         self.ends += [
             (end.at, LOST if end.lost else None if end.exception is None else end.error_class or end.exception)

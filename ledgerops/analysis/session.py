@@ -106,9 +106,9 @@ class Investigation:
             warn_of_bad_records(self.replay.bad - self._reported_bad, source.name)
             self._reported_bad = self.replay.bad
         self.replay.named(self.query, source.name, self._when())
-        newest = self.replay.at or 0.0
-        moment = self.at if self.at is not None else max(newest, source.now or newest)
-        if self.at is not None and not exporter and not self.replay.more and moment > newest + TICK_SECONDS:
+        newest = max(self.replay.at or 0.0, source.now or 0.0)
+        moment = newest if self.at is None else self.at
+        if not self.replay.more and moment > newest + TICK_SECONDS:
             print(
                 f"ledgerops: {source.name} ends at {format_instant(newest)}: this is how it was then", file=sys.stderr
             )
@@ -190,7 +190,11 @@ class Investigation:
         """The HTML report of the last diagnosis; needs `with_timeline` and `plots`."""
         from ledgerops.analysis.html.page import page
 
-        well = {query["query"] for query in found["queries"] if not query["root_causes"]}
+        well = {
+            query["query"]
+            for query in found["queries"]
+            if all(each["severity"] == "info" for each in query["root_causes"])
+        }
         worst = {
             name: document([findings.worst], findings.worst.at, "")["queries"][0]
             for name, findings in self.findings.items()

@@ -9,8 +9,8 @@ ended after a moment. --timeline shows how an incident developed: what started w
 The setting `mute` names rules that are listed as muted and count for nothing else; a running exporter's own are muted
 as well. Results older than `freshness_objective_seconds` are too old; a running exporter's own setting counts instead.
 
-Exit code: 0 nothing found at --fail-on or above, 1 something found (also if it has ended), 2 could not read the source.
---watch runs until Ctrl-C and exits with the code of the last diagnosis.
+Exit code: 0 nothing found at --fail-on or above, 1 something found (of a file also what has ended), 2 could not read
+the source. --watch runs until Ctrl-C and exits with the code of the last diagnosis.
 
 Examples:
     ledgerops diagnose
@@ -51,8 +51,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     input_args.add_arguments(parser)
     add("--since", metavar="TIME|LENGTH",
         help="also list findings that ended since this time, or within this duration (90s, 15m, 2h, 1d)")  # fmt: skip
-    add("--trigger", metavar="TIME", type=seconds,
-        help="trigger interval (2s, 1m), if the source does not record it, such as an event log")  # fmt: skip
+    add(
+        "--trigger",
+        metavar="TIME",
+        type=seconds,
+        help="trigger interval (2s, 1m), where it is not recorded, as in an event log; with --query of one query",
+    )
     add("--html", metavar="FILE", help="also write a report with plots as a single HTML file")
     add("--timeline", action="store_true", help="show what started when, and what followed from it")
     add("--watch", metavar="SECONDS", nargs="?", type=seconds, const=WATCH_SECONDS,

@@ -28,16 +28,16 @@ class Trigger:
 
     @kept
     def interval(self) -> float | None:
-        """Seconds between triggers: as given, else from the plan, else from batches that had time to wait.
+        """Seconds between triggers: from the plan, else as given, else from batches that had time to wait.
 
         A batch that waits for its trigger begins on a multiple of the interval; one that waits for rows does not,
         however regularly these come. One that outlasts its interval has nothing to wait for, so what earlier batches
         of the run show still holds. 0.0 means back to back; None that it is not known.
         """
-        if self._given is not None:
-            return self._given
         if self._run.plan.trigger_interval is not None:
             return self._run.plan.trigger_interval
+        if self._given is not None:
+            return self._given
         return _common_interval(self._run.history.waited, self._run.batches[-COMPARED_BATCHES:])
 
     @property

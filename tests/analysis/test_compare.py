@@ -66,6 +66,13 @@ def test_a_change_that_matters_is_nearly_always_told(slower, said, rows):
     assert told.get(said, 0) >= 0.95, told
 
 
+def test_batches_without_rows_are_no_part_of_the_load():
+    random = np.random.default_rng(5)
+    idle = [each._replace(rows=0, read=0.0) for each in made(random)]
+    sparse = [each for pair in zip(made(random), idle, strict=True) for each in pair]
+    assert verdict(sparse, made(random)).before.rows_per_second == pytest.approx(500, rel=0.1)
+
+
 def test_with_enough_batches_no_effect_is_shown_and_not_assumed():
     told = over_seeds({"count": 300, "correlation": 0.2}, {"count": 300, "correlation": 0.2}, seeds=30)
     assert told.get("no effect", 0) >= 0.95, told

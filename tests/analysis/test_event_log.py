@@ -76,6 +76,21 @@ def test_what_a_session_sets_holds_before_what_the_application_was_started_with(
     assert plan.delta
 
 
+def test_a_statement_of_foreachbatch_does_not_replace_the_plan_of_a_query_that_keeps_state(tmp_path):
+    events = plain_events()
+    plan = history_of(PLAIN, "daily_counts").plan
+    assert plan.stateful and plan.keys
+    for place, event in reversed(list(enumerate(events))):
+        if event["Event"].endswith("SQLExecutionStart") and plan.run_id in (
+            event.get("jobGroupId"),
+            event["description"],
+        ):
+            merge = {"simpleString": "Exchange hashpartitioning(account#7, 200)", "children": []}
+            events.insert(place + 1, {**event, "executionId": event["executionId"] + 10_000, "sparkPlanInfo": merge})
+    assert len(events) > len(plain_events())
+    assert history_of(written(tmp_path, events), "daily_counts").plan == plan
+
+
 @pytest.mark.parametrize(("reserved", "slots"), [({}, 2), ({"spark.task.cpus": "2"}, 1)])
 def test_an_executor_has_as_many_slots_as_tasks_that_reserve_their_cores_fit(tmp_path, reserved, slots):
     events = plain_events()

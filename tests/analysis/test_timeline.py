@@ -71,6 +71,18 @@ def test_a_finding_that_goes_with_the_next_run_did_not_end_by_itself(restarted, 
     assert (period.until, period.with_run) == (T0 + until, with_run)
 
 
+def test_a_run_that_turns_out_to_be_of_another_session_was_no_restart():
+    history, finding_history = started()
+    look(history, finding_history, 66)
+    mistaken = history.copy()
+    mistaken.start(T0 + 70, "id", "run-of-another")
+    look(mistaken, finding_history, 75)
+    look(history, finding_history, 80)
+
+    assert [run.run_id for run in finding_history["daily_counts"].runs] == ["run-1"]
+    assert finding_history["daily_counts"].unrecorded_ends == []
+
+
 def test_a_finding_that_comes_back_after_a_restart_goes_on():
     history, finding_history = started()
     look(history, finding_history, 66, [SINK], (), "pressured")

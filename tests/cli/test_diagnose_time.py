@@ -12,8 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from ledgerops.analysis import session
+from ledgerops.analysis.inputs import Source
 from ledgerops.analysis.session import Investigation
 from ledgerops.cli import main
+from ledgerops.model.recording import read
+from ledgerops.model.spark_progress import parse_instant
 from tests.paths import RECORDED
 from tests.serving import Background, Quiet
 
@@ -113,6 +117,13 @@ def test_a_moment_after_the_end_is_answered_with_how_it_was_then_and_says_so(out
     assert (later.out, later.code) == (last.out, 0)
     assert later.err == f"ledgerops: {OUTAGE} ends at 2026-11-21T12:36:09.378Z: this is how it was then\n"
     assert last.err == ""
+
+
+def test_an_exporter_is_not_asked_how_it_will_be_later(monkeypatch):
+    now = parse_instant("2026-11-21T12:36:12Z")
+    monkeypatch.setattr(session, "open_source", lambda *_: Source("url", read(Path(OUTAGE)), now))
+    told = session.Investigation("http://127.0.0.1:9464", at=now + 7200.0).diagnose()
+    assert (told["at"], [each["findings"] for each in told["queries"]]) == ("2026-11-21T12:36:12.000Z", [[]])
 
 
 def test_a_moment_between_two_records_is_not_after_the_end(ledgerops):

@@ -148,6 +148,7 @@ def _scaled(known: Situation, cores: int | None) -> Fit | str:
 
 def _carry(known: Situation, partial: CapacityAnswer, line: Fit) -> CapacityAnswer:
     """`partial` with what the query can carry by the line: rates, batch time, behaviour and limit."""
+    known = replace(known, trigger=partial.trigger)  # what limits the query at the interval that is asked about
     cap, interval = known.cap[1] if known.cap else None, partial.trigger or 0.0
     partial, reasons = _with_sustainable_rate(known, partial, line, cap)
     if partial.arrival is None:

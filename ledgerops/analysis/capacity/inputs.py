@@ -19,14 +19,15 @@ def read_views(
     exporter counts, then that of the settings `config`."""
     source, replay = open_source(place), Replay()
     for seen in source.observations:
-        if at is not None and seen.at > at:
+        replay.more = at is not None and seen.at > at
+        if replay.more:
             break
         replay.take(seen)
     if replay.bad:
         warn_of_bad_records(replay.bad, source.name)
     queries = replay.named(query, source.name, when)
-    newest = replay.at or 0.0
-    now = at if at is not None else max(newest, source.now or newest)
+    newest = max(replay.at or 0.0, source.now or 0.0)
+    now = newest if at is None or (at > newest and not replay.more) else at
     objective = freshness or source.freshness or config.freshness_objective_seconds
     found = [view.at(view.now, objective) for view in views(replay, queries, now)]
     return found, now, source.name

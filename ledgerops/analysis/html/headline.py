@@ -33,14 +33,13 @@ class Headline(NamedTuple):
 
 def headline(document: Json, worst: Mapping[str, Json]) -> Headline:
     """The sentence for the least healthy query, with the number of others that have findings. `worst` are queries
-    without a finding now, as they were at their worst."""
+    without a warning now, as they were at their worst: that comes before what is merely worth knowing now."""
     queries = document["queries"]
     with_cause = sorted((each for each in queries if each["root_causes"]), key=_gravity)
-    if with_cause:
-        return _sentence(with_cause[0], len(with_cause) - 1, over=False)
-    over = sorted(worst.values(), key=_gravity)
-    if over:
-        return _sentence(over[0], len(over) - 1, over=True)
+    harmed = [each for each in with_cause if any(cause["severity"] != "info" for cause in each["root_causes"])]
+    for shown, over in ((harmed, False), (sorted(worst.values(), key=_gravity), True), (with_cause, False)):
+        if shown:
+            return _sentence(shown[0], (len(shown) if over else len(with_cause)) - 1, over)
     return Headline(f"No problem found in {counted(len(queries), 'query', 'queries')}", "good")
 
 

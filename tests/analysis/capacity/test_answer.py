@@ -44,6 +44,13 @@ NO_LINE = {"fit": None, "reason": "batches have nearly the same size", "shown": 
              "limit": ("source_limit", "maxOffsetsPerTrigger allows 3,000 rows a batch")},
             id="a cap bounds the batch and the rate",
         ),
+        pytest.param(  # 100,000 rows a batch are 5.2 s: at 2 s back to back a cap costs little, at 30 s most
+            {"fit": observed([100_000] * 6 + [1000] * 6, [5.2] * 6 + [0.25] * 6), "arrival": 8000.0, "trigger": 0.0,
+             "cap": ("maxOffsetsPerTrigger", 100_000.0)},
+            Question(trigger=30.0),
+            {"limit": ("source_limit", "maxOffsetsPerTrigger allows 100,000 rows a batch"), "behaviour": "grows"},
+            id="a cap limits by the interval that is asked about",
+        ),
         pytest.param(
             {}, Question(trigger=1.0), {"batch": 0.4 + 1000 / 5000, "sustainable": 3000},
             id="another trigger changes what the overhead costs",

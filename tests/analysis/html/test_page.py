@@ -195,6 +195,13 @@ def test_the_headline_tells_the_state_of_the_sickest_query(queries, worst, said)
     assert (told.sentence, told.style) == (said, "critical" if queries[-1] is FAILED else "warning")
 
 
+def test_what_was_critical_comes_before_what_is_worth_knowing_now():
+    now = [ill("a", "healthy", 96, ("info", "x")), ill("b", "healthy", 96, ("info", "y"))]
+    told = headline({"queries": now}, {"a": STUCK})
+    assert (told.sentence, told.style) == ("a was stuck: query-stuck (ended)", "critical")
+    assert headline({"queries": now}, {}).sentence == "a has a finding: x; 1 more query affected"
+
+
 def test_a_healthy_application_is_said_to_be_with_its_plots():
     html = made(CRASH, query="idle_files")
     reader, words = read(html)
