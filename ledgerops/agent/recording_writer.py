@@ -86,7 +86,10 @@ class RecordingWriter:
             self._lines += self._coming
             self._coming.clear()
             self._coming_bytes = 0
-        size, self._began = sum(map(len, self._lines)), self._steady()
+        size = sum(map(len, self._lines))
+        while size > WAITING_BYTES:
+            size -= len(self._lines.popleft())
+        self._began = self._steady()
         try:
             if self._recorder.write(self._lines):
                 self._told(FileNotFoundError("it was removed"), "recording anew to {}")

@@ -19,7 +19,7 @@ from ledgerops.common.masking import short_exception
 from ledgerops.config import Config
 from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.model.history import ClockStep
-from ledgerops.model.recording import Recorder, encode, load_json
+from ledgerops.model.recording import Recorder, decode, encode, load_json
 from ledgerops.model.records import Observation
 from ledgerops.model.spark_progress import BadRecord
 from ledgerops.runtime.registry import QueryRegistry, QueryState
@@ -200,9 +200,10 @@ class Worker:
             if history.plan is not None and history.plan.run_id == history.run_id
         )
 
-    def _plans_of_active(self) -> bytes:
+    def _plans_of_active(self, lines: bytes) -> bytes:
+        """The plans at the head of a segment that begins with these lines, which may have waited."""
         active = [name for name, state in self._registry.queries.copy().items() if state.history.ended is None]
-        return self.plan_lines(self._now, active)
+        return self.plan_lines(decode(lines.partition(b"\n")[0]).at, active)
 
     def _publish(self, changed: Mapping[str, QueryState], now: float) -> None:
         hosts = tuple(self._registry.hosts)

@@ -79,7 +79,7 @@ class Ended:
 
     An `unwatched` run may go on: only the watch of it has ended. A `lost` run vanished without a terminated event. A
     run that ended `with_application` has not failed: it was stopped, or is the consequence of another's failure. An
-    end that is `unrecorded` was told of by nobody, as of a driver that was killed: `at` is the last sign of the run.
+    end that is `unrecorded` is that of a driver after which another wrote the recording: `at` is the last sign of it.
     """
 
     at: float
@@ -180,8 +180,6 @@ class History:
         if run_id == self.run_id and (self.ended is None or not (self.ended.lost or self.ended.unwatched)):
             return
         if self.run_id is not None and run_id != self.run_id:
-            if self.ended is None:
-                self.end(self.last_seen or at, self.run_id, None, None, unwatched=True, unrecorded=True)
             self.restarts += 1
             self.former.append(self.run_id)
         self.query_id, self.run_id = query_id, run_id
@@ -249,7 +247,6 @@ class History:
         if exception is not None and stopped_with_application(exception):
             exception, error_class, marks = None, None, {**marks, "with_application": True}
         if late:
-            self.ends = deque((each for each in self.ends if each.run_id != run_id), MAX_ENDS)
             self.ends.append(Ended(min(at, self.started_at or at), run_id, exception, error_class, **marks))
         else:
             self.run_id = run_id

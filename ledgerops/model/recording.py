@@ -30,6 +30,7 @@ PLAIN, PACKED = ".jsonl", ".jsonl.zst"
 SEGMENT_BYTES = 16 * 1024 * 1024  # about three hours of one query at a batch every 2 s
 MAX_BAD_LINES = 10  # at the beginning of what may still be a recording: one that was cut with `tail -c` has one
 TOTAL_BYTES = 256 * 1024 * 1024
+PART_BYTES = 256 * 1024  # that are written at once: what a nearly full disk has room for is not lost
 MIN_SEGMENTS = 4  # of a recording: the oldest goes as a whole
 
 
@@ -173,10 +174,10 @@ def _segments(folder: Path) -> list[Path]:
 
 class Recorder:
     """Appends lines to the newest segment of a folder. Not thread-safe: one writer owns it. Raises OSError as the file
-    system does; the caller counts and goes on without. Each new segment begins with what `head` gives: the segments
-    before it may be deleted."""
+    system does; the caller counts and goes on without. Each new segment begins with what `head` gives for its first
+    line: the segments before it may be deleted."""
 
-    head: Callable[[], bytes] = staticmethod(lambda: b"")
+    head: Callable[[bytes], bytes] = staticmethod(lambda first: b"")
 
     def __init__(self, folder: Path, segment_bytes: int = SEGMENT_BYTES, total_bytes: int = TOTAL_BYTES) -> None:
         self.folder = folder
@@ -194,7 +195,7 @@ class Recorder:
         while lines:
             if self._file is None or self._size + len(lines[0]) > self.segment_bytes:
                 self._next_segment()
-            room = self.segment_bytes - self._size
+            room = min(PART_BYTES, self.segment_bytes - self._size)
             fitting = sum(end <= room for end in accumulate(map(len, lines))) or 1
             part = b"".join(islice(lines, fitting))
             self._append(part)
@@ -215,10 +216,11 @@ class Recorder:
                 self._file = None
 
     def _append(self, text: bytes) -> None:
-        """All of the text or, where the disk is full, nothing."""
+        """All of the text, after the head in a new segment, or, where the disk is full, nothing."""
         assert self._file is not None
         end = self._file.seek(0, os.SEEK_END)
-        rest = memoryview(text)
+        # the head is no part of the size: a small segment with many plans would be full at once
+        rest = memoryview(text if self._size else self.head(text) + text)
         try:
             while rest:
                 rest = rest[self._file.write(rest) :]
@@ -238,8 +240,7 @@ class Recorder:
             number += 1
         self._path = self.folder / f"recording-{number:06}.jsonl"
         self._file = _open_private(self._path)
-        self._append(self.head())
-        self._size = 0  # without it: a small segment with many plans would be full at once
+        self._size = 0
         sizes = {segment: _size(segment) for segment in segments}
         total = sum(sizes.values())
         for segment, size in sizes.items():

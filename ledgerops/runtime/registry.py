@@ -68,7 +68,7 @@ class QueryRegistry:
             return None
         if seen.kind == "observer":
             told: Observer = decode(seen)
-            if self.observer and told.at > self.observer[-1].at and told.events < self.observer[-1].events:
+            if self.observer and told.at > self.observer[-1].at and _is_of_another_driver(told, self.observer[-1]):
                 self._end_unrecorded(self.observer[-1].at)
             _add(self.observer, told)
             return None
@@ -199,6 +199,11 @@ class QueryRegistry:
             self._query_names = {run: query for run, query in self._query_names.items() if query != name}
             self._given_names = {run: query for run, query in self._given_names.items() if query != name}
             self._second_names = {each: query for each, query in self._second_names.items() if query != name}
+
+
+def _is_of_another_driver(told: Observer, before: Observer) -> bool:
+    """Whether its counters began anew."""
+    return told.events < before.events or told.worker_seconds < before.worker_seconds
 
 
 def _revive(history: History, run_id: str) -> None:

@@ -18,9 +18,6 @@ JUDGED = ("progress", "terminated", "tasks", "files", "batch_running", "stacks")
 COMPLETING = ("tasks", "files")
 # how long after the last observation queries are still judged at `every`: later verdicts would see nothing new
 MAX_SILENCE_SECONDS = 900.0
-# without any record, where the observer tells of itself every 5 s: the driver or the recording was away meanwhile, and
-# for as long afterwards what is not yet told again says nothing
-AWAY_SECONDS = 30.0
 
 
 class Replay:
@@ -38,7 +35,6 @@ class Replay:
             forgets=False,
         )
         self.at: float | None = None
-        self._back = -math.inf  # when the newest time without any record ended
         self.bad = 0
         self.more = False
 
@@ -96,9 +92,7 @@ class Replay:
     def _between(self, until: float, every: float, brief: bool) -> Iterator[Verdict]:
         if self.at is None or until <= self.at:
             return
-        if self.registry.observer and until - self.at > AWAY_SECONDS:
-            self._back = until
-        first = math.floor(max(self.at, self._back + AWAY_SECONDS) / every) + 1
+        first = math.floor(self.at / every) + 1
         for number in range(first, math.ceil(min(until, self.at + MAX_SILENCE_SECONDS) / every)):
             for state in self.registry.queries.values():
                 over = state.history.ended

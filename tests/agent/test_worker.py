@@ -543,9 +543,10 @@ def test_a_file_system_that_hangs_holds_up_neither_judgements_nor_the_end_and_lo
     bench.now += HANGING_SECONDS + 1
     assert re.fullmatch(f"recording to {tmp_path} has waited for the file system for 1[67] s", bench.worker.pause())
 
-    reader = os.open(segment, os.O_RDONLY | os.O_NONBLOCK)
-    segment.unlink()
-    bench.worker.stop(timeout=60)
+    bench.worker.stop(timeout=0.1)
+    assert bench.worker.trouble() == "the worker has ended"
+    reader = os.open(segment.rename(tmp_path / "elsewhere"), os.O_RDONLY | os.O_NONBLOCK)
+    bench.worker._writer._thread.join(60)
     os.close(reader)
     assert [seen.data["batchId"] for seen in read(tmp_path)] == [0, 1, 2]
 
@@ -556,10 +557,25 @@ def test_lines_wait_for_a_disk_up_to_a_bound(make, tmp_path, monkeypatch):
     bench = make(recorder)
     for number in range(50):
         bench.see(batchId=number)
+        bench.now += RETRY_SECONDS if number % 3 == 0 else 0.0
     recorder.broken = False
     bench.now += RETRY_SECONDS
     bench.see(batchId=50)
 
     kept = [seen.data["batchId"] for seen in read(tmp_path)]
-    assert kept == [0, *range(52 - len(kept), 51)]
-    assert len(kept) < 50
+    assert kept == list(range(51 - len(kept), 51))
+    assert sum(file.stat().st_size for file in tmp_path.iterdir()) <= 5000
+
+
+def test_plans_at_the_head_of_a_segment_are_of_its_first_line_however_long_that_waited(make, tmp_path):
+    recorder = FullDisk(tmp_path)
+    bench = make(recorder)
+    bench.put("plan", {"run_id": RUN, "trigger": "processing_time"}, NAME)
+    bench.see(batchId=1)
+    bench.now += RETRY_SECONDS
+    recorder.broken = False
+    bench.see(batchId=2)
+
+    seen = list(read(tmp_path))
+    assert [each.kind for each in seen] == ["plan", "plan", "progress", "progress"]
+    assert seen[0].at == seen[1].at <= seen[2].at < bench.now

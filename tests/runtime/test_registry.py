@@ -157,15 +157,19 @@ def test_an_id_that_is_none_is_no_name(strange):
     assert list(made.queries) == ["daily_counts"]
 
 
-def observed(seconds, events):
+def observed(seconds, events, worked=0.0):
     data = {"at": T0 + seconds, "queue_size": 0, "queue_limit": 10, "dropped": 0, "events": events,
-            "callback_seconds": 0.0, "worker_seconds": 0.0, "collector_errors": {}}  # fmt: skip
+            "callback_seconds": 0.0, "worker_seconds": worked, "collector_errors": {}}  # fmt: skip
     return Observation(T0 + seconds, "observer", None, data)
 
 
-@pytest.mark.parametrize(("events", "ends"), [(3, True), (90, False)], ids=["another driver", "the same one"])
-def test_runs_of_a_driver_after_which_another_writes_the_recording_are_over(events, ends):
-    made = registry(begun(A, 0), read_batch(A, 0, 1), observed(5, 80), observed(600, events))
+@pytest.mark.parametrize(
+    ("events", "worked", "ends"),
+    [(3, 0.2, True), (80, 0.2, True), (90, 0.9, False)],
+    ids=["another driver", "another with as many events", "the same one"],
+)
+def test_runs_of_a_driver_after_which_another_writes_the_recording_are_over(events, worked, ends):
+    made = registry(begun(A, 0), read_batch(A, 0, 1), observed(5, 80, 0.5), observed(600, events, worked))
     history = made.queries[FIRST].history
     assert (history.ended is not None and history.ended.unrecorded) is ends
     if ends:
@@ -179,19 +183,10 @@ def test_a_run_of_which_more_is_told_was_not_over_and_its_failure_counts():
     history = made.queries[FIRST].history
     assert (history.ended.unrecorded, history.ended.at) == (True, history.last_seen)
     made.ingest(read_batch(B, 1, 601))
-    assert (history.ended, [end.run_id for end in history.ends]) == (None, [A])
+    assert (history.ended, [end.run_id for end in history.ends]) == (None, [])
     made.ingest(observed(605, 1))
     made.ingest(over(B, "boom"))
     assert (history.ended.exception, history.failures) == ("boom", {"unclassified": 1})
-
-
-def test_the_end_of_a_run_that_nobody_told_of_is_its_last_sign_until_it_is_told():
-    made = registry(begun(A, 0), read_batch(A, 0, 1), begun(B, 60))
-    history = made.queries[FIRST].history
-    [end] = history.ends
-    assert (end.run_id, end.unrecorded, end.at, history.ended) == (A, True, history.last.ended, None)
-    made.ingest(over(A, "boom"))
-    assert [(end.run_id, end.unrecorded, end.exception) for end in history.ends] == [(A, False, "boom")]
 
 
 def test_a_driver_that_was_killed_was_seen_until_it_told_of_itself_last():

@@ -67,25 +67,6 @@ def test_a_long_silence_is_not_asked_about_for_ever():
     assert len(list(verdicts([seen(0), day_later], every=1.0))) == MAX_SILENCE_SECONDS + 1
 
 
-@pytest.mark.parametrize(
-    ("watched", "asked_at"),
-    [
-        pytest.param([0, 5, 10, 100, 105], range(2, 10), id="away"),
-        pytest.param([0, 5, 10, 100, 105, 135], [*range(2, 10), *range(131, 135)], id="and back for long"),
-        pytest.param(range(0, 105, 5), range(2, 100), id="there"),
-        pytest.param([], range(2, 106), id="no observer: an event log"),
-    ],
-)
-def test_silence_says_nothing_while_nobody_watched(watched, asked_at):
-    rest = {"queue_size": 0, "queue_limit": 10, "dropped": 0, "callback_seconds": 0.0, "worker_seconds": 0.0,
-            "collector_errors": {}}  # fmt: skip
-    told = [Observation(T0 + at, "observer", None, {"at": T0 + at, "events": at, **rest}) for at in watched]
-    last = Observation(T0 + 105.5, "idle", None, {})
-    records = [seen(0), *(told[1:] or [last])]
-    asked = [verdict.at - T0 for verdict in verdicts(records, every=1.0)]
-    assert asked[1:] == [float(at) for at in asked_at if at not in watched]  # the grid lies between records
-
-
 def test_what_is_no_record_is_counted_and_passed_over():
     result = replay([Observation(T0, "progress", None, {"batchId": "x"}), seen(0)])
     assert (result.bad, list(result.registry.queries)) == (1, ["daily_counts"])

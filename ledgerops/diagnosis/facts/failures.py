@@ -34,9 +34,12 @@ def newest_failure(view: QueryView) -> Ended | None:
 @once
 def crash_loop(view: QueryView) -> tuple[Sequence[Ended], Sequence[int]] | None:
     """The failures of the last 15 minutes, oldest first, until a run has passed the point where they failed, and the
-    batch in which each happened. A run of whose end nothing was recorded, as of a driver that is killed, has failed. A
-    query that ends to go on with a changed schema is in no loop."""
-    failed = [end for end in view.history.ends if end.exception is not None or end.unrecorded]
+    batch in which each happened. A run that finished no batch and of whose end nothing was recorded, as of a driver
+    that is killed, has failed. A query that ends to go on with a changed schema is in no loop."""
+    worked = {batch.run_id for batch in view.history.batches}
+    failed = [
+        end for end in view.history.ends if end.exception is not None or (end.unrecorded and end.run_id not in worked)
+    ]
     failed = [end for end in failed if (known := explain(end.exception or "")) is None or known.name != SCHEMA_EVOLVED]
     if len(failed) < MIN_FAILURES or view.history.restarts < MIN_FAILURES - 1:
         return None

@@ -1,8 +1,8 @@
 """Crash loop: the query fails, is started again, and fails again.
 
-Meaning: at least three runs of the query ended with an exception, or without a word as when the driver is killed,
-    within 15 minutes, and something restarted it each time. If all of them failed in the same batch, a row of that
-    batch cannot be processed, the source cannot be read on from there, or the sink fails.
+Meaning: at least three runs of the query ended with an exception, or in their first batch without a word, as when the
+    driver is killed, within 15 minutes, and something restarted it each time. If all of them failed in the same batch,
+    a row of that batch cannot be processed, the source cannot be read on from there, or the sink fails.
 Impact: little or nothing is committed. Each start takes cores from other queries, and results become outdated.
 Diagnosis: 1. Read the exception and the batch in the finding. If every run failed in the same batch, its rows or the
     sink are the cause. If the batches differ, the environment is: memory, network, credentials. Without an exception,
@@ -15,8 +15,8 @@ Mitigation: stop whatever restarts the query. Then repair the cause: write rows 
     output, or bring back a sink that is full or unreachable. Start the query with the same checkpoint. Never delete the
     checkpoint to skip a batch: that loses the state and the offsets.
 Evidence:
-    failures_in_window: number of `terminated` records of the query with an exception, and of runs without such a
-        record before the next, at most 900 s older than the newest one.
+    failures_in_window: number of `terminated` records of the query with an exception, and of runs that finished no
+        batch before another driver wrote the recording, at most 900 s older than the newest one.
     ledgerops_query_restarts_total: number of `started` records of the query whose run id differs from the one before.
     failed_batch_id: the highest batchId in the progress records before the newest failure, plus one; 0 without any.
     failures_in_that_batch: number of failures in the window that have that failed_batch_id.
@@ -49,9 +49,10 @@ def check(view: QueryView) -> Iterator[Finding]:
     if loop is None:
         return
     failed, batches = loop
-    newest, batch = failed[-1], batches[-1]
+    batch, told = batches[-1], [end for end in failed if end.exception is not None]
+    newest = (told or failed)[-1]
     same = batches.count(batch)
-    seconds = newest.at - failed[0].at
+    seconds = failed[-1].at - failed[0].at
     exception = newest.exception or ""
     line = first_line(exception) or UNRECORDED
     kind = error_class(newest.error_class, line) or ("no error class" if exception else "no exception")

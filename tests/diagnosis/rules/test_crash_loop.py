@@ -26,7 +26,9 @@ def loop(
     at, number = last.ended, last.batch_id
     for death in range(deaths):
         at += every
-        if not killed:
+        if killed:
+            past.end(past.last_seen, past.run_id, None, None, unwatched=True, unrecorded=True)
+        else:
             past.end(at, f"run-{death + 1}", None if stopped else stack, None if stopped else "USER_RAISED_EXCEPTION")
         if death + 1 < deaths or running:
             past.start(at + 1, "id-1", f"run-{death + 2}")
@@ -56,12 +58,21 @@ def test_a_batch_that_fails_is_found(history, case, each_time, batch, times):
 
 
 def test_drivers_that_are_killed_one_after_another_are_found(history):
-    [finding] = RULE.check(loop(history, killed=True))
+    [finding] = RULE.check(loop(history, deaths=4, killed=True))
     assert finding.summary == (
-        "the query failed 3 times in 21 s and was started again, each time in batch 6 (no exception): "
-        "nothing was recorded of the end, as when a driver is killed"
+        "the query failed 3 times in 20 s and was started again (4 restarts in all), each time in batch 6 "
+        "(no exception): nothing was recorded of the end, as when a driver is killed"
     )
     assert [step.action[:25] for step in finding.remedies] == ["see how the driver ended:"]
+
+
+def test_a_driver_that_is_killed_after_its_failures_hides_none_of_them(history):
+    view = loop(history)
+    view.history.end(view.now + 1, view.history.run_id, None, None, unwatched=True, unrecorded=True)
+    view.history.start(view.now + 20, "id-1", "run-9")
+    [finding] = RULE.check(view.at(view.now + 21))
+    assert finding.summary.startswith("the query failed 4 times in 23 s") and "USER_RAISED_EXCEPTION" in finding.summary
+    assert finding.remedies[0].action == STOP
 
 
 STOP = "stop what restarts the query, then repair what the exception names; all of it is in the driver's log"
@@ -109,9 +120,13 @@ def test_it_is_not_over_yet(history, case):
     ("the run has outlived it", {"now": 120.0}),
     ("a run has got over the batch", {"done": 4}),
     ("no failure", {"deaths": 0}),
-    ("two drivers that were killed", {"deaths": 2, "killed": True}),
+    ("two drivers that were killed in their first batch", {"deaths": 3, "killed": True}),
     ("a driver that was killed each ten minutes", {"deaths": 4, "every": 600.0, "killed": True}),
-    ("drivers that were killed, of which the last works", {"done": 4, "killed": True, "now": 120.0}),
+    (
+        "drivers that worked until they were killed, as for a new version",
+        {"deaths": 5, "done": 2, "each_run": True, "killed": True},
+    ),
+    ("drivers that were killed, of which the last works", {"deaths": 4, "done": 4, "killed": True}),
 )
 def test_others_are_not(history, case):
     assert list(RULE.check(loop(history, **case))) == []
