@@ -13,7 +13,7 @@ new folder: test.html (a single file with plots), test.json, test.csv (one line 
 
 With --manifest the command runs no job. It judges jobs that read from Kafka (`ledgerops run --source kafka`) while
 `ledgerops load` sent a plan, from the manifest of the load and the recording of the jobs. The jobs must have been
-running when the load started.
+running when the load started, and have read what the topic held before.
 
 Exit code: 0 every objective was met, 1 at least one was not, 2 it could not run.
 

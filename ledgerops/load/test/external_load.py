@@ -1,7 +1,8 @@
 """A load that `ledgerops load` sent to Kafka, and the recording of the jobs that read it meanwhile.
 
 The manifest has the plan and the instant at which its schedule began, so every row's due time is known as it is of the
-embedded source. The jobs must have been running when the load began. Poison has offsets, too, and is spread evenly
+embedded source. The jobs must have been running when the load began, and have read what the topic held by then: the
+first batch that begins after that starts at the first record of the load. Poison has offsets, too, and is spread evenly
 over the load: counts are scaled by its share. An INVALID load does not measure the jobs and is rejected.
 """
 
@@ -21,6 +22,7 @@ from ledgerops.load.test.trial import Trial
 from ledgerops.model.records import Progress
 
 MAX_EXTRA_SHARE = 0.001  # of the records that offsets may be beyond the manifest: a transaction's markers have offsets
+MAX_CLOCK_SECONDS = 1.0  # by which the clocks of the generator and of the jobs may differ
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,7 @@ class SentLoad:
     manifest: Manifest
     plan: LoadPlan
     file: Path
+    origin: float  # of the manifest: when its schedule began
 
     @property
     def last(self) -> float:
@@ -37,13 +40,24 @@ class SentLoad:
         return float(self.plan.schedule.due_time(np.array([max(0, self.manifest.records - 1)]))[0])
 
     def done(self, batches: Sequence[Progress]) -> list[PlanBatch]:
-        """The batches in the plan's terms. Raises UserError when they hold more than was sent."""
+        """The batches that began since the load did, in the plan's terms.
+
+        Raises UserError when they hold more than was sent, or the first of them more than was due by then.
+        """
         poison = sum(self.manifest.poison.values())
         share = self.manifest.records / max(1, self.manifest.summary.all.rows + poison)  # of a table: its rows only
-        spans = [span for batch in batches if (span := self._span(batch)) is not None]
+        since = [batch for batch in batches if batch.started >= self.origin]
+        spans = [span for batch in since if (span := self._span(batch)) is not None]
         if not spans:
             return []
-        base = spans[0][1]
+        batch, base, _, head = spans[0]
+        planned = batch.started + batch.phases.get("latest_offset", 0.0) - self.origin
+        due = self.plan.schedule.due(planned + MAX_CLOCK_SECONDS)
+        if (head - base) * share > due * (1 + MAX_EXTRA_SHARE) + 1:
+            raise UserError(
+                f"cannot judge by {self.file}: {head - base:,} records of {self.manifest.topic} were unread when "
+                f"{due:,} were due: the jobs had not read those of before the load; wait until they have, and repeat it"
+            )
         last = spans[-1][2] - base
         if last * share > self.manifest.records * (1 + MAX_EXTRA_SHARE) + 1:
             there = self.manifest.summary.all.rows + poison
@@ -52,16 +66,18 @@ class SentLoad:
                 f"from {self.manifest.topic}: the topic also has records of another load"
             )
         return [
-            PlanBatch(batch, round((first - base) * share), round((end - base) * share)) for batch, first, end in spans
+            PlanBatch(batch, round((first - base) * share), round((end - base) * share))
+            for batch, first, end, _ in spans
         ]
 
-    def _span(self, batch: Progress) -> tuple[Progress, int, int] | None:
-        """Offsets before and after, of the load's topic; the first batch of a query has no start of its own."""
+    def _span(self, batch: Progress) -> tuple[Progress, int, int, int] | None:
+        """Offsets before and after, of the load's topic, and its head; the first batch of a query has no start."""
         for source in batch.sources:
             mine = {place: offset for place, offset in source.end.items() if place[0] == self.manifest.topic}
             if mine:
                 end = sum(mine.values())
-                return batch, sum(source.start[each] for each in mine) if source.start else end - source.rows, end
+                start = sum(source.start[each] for each in mine) if source.start else end - source.rows
+                return batch, start, end, sum(source.latest.get(place, offset) for place, offset in mine.items())
         return None
 
 
@@ -83,7 +99,7 @@ def read_sent_load(file: Path) -> SentLoad:
     plan = parse_plan(manifest.text, manifest.plan)
     if plan.schedule.total is not None and manifest.records > plan.schedule.total:
         raise UserError(f"cannot judge by {file}: its plan has fewer than {manifest.records:,} records")
-    load = SentLoad(manifest, plan, file)
+    load = SentLoad(manifest, plan, file, manifest.origin)
     if any(change.poison is not None and change.begin < load.last for change in plan.changes):
         raise UserError(f"cannot judge by {file}: the share of its poison changes, so no offset has a due time")
     return load
@@ -105,4 +121,4 @@ def trial_of(load: SentLoad, recording: Path, folder: Path, jobs: Sequence[str],
     trigger = min((known.intervals[job] for job in names if known.intervals.get(job)), default=None)
     wanted = TrialRequest(names, load.plan, warm_up, load.last - warm_up, trigger, cores=None)
     failed = {job: known.failed[job] for job in names if job in known.failed}
-    return Trial(folder, wanted, load.manifest.origin, failed, recording, load.done)
+    return Trial(folder, wanted, load.origin, failed, recording, load.done)

@@ -94,12 +94,12 @@ class System:
         place = folder / NAME / "recording"
         place.mkdir(parents=True)
         seconds = wanted.warm_up + wanted.seconds
-        lines = [_line(ORIGIN, "started", {"id": "q", "runId": RUN, "timestamp": format_instant(ORIGIN)})]
+        lines = [line(ORIGIN, "started", {"id": "q", "runId": RUN, "timestamp": format_instant(ORIGIN)})]
         plan = {"run_id": RUN, "trigger": "processing_time", "trigger_interval": wanted.trigger}
-        lines.append(_line(ORIGIN, "plan", plan))
+        lines.append(line(ORIGIN, "plan", plan))
         for record in self.records(wanted.plan, seconds, wanted.trigger):
-            lines.append(_line(parse_progress(record).ended, "progress", record))
-        lines.append(_line(ORIGIN + seconds, "terminated", {"id": "q", "runId": RUN}))
+            lines.append(line(parse_progress(record).ended, "progress", record))
+        lines.append(line(ORIGIN + seconds, "terminated", {"id": "q", "runId": RUN}))
         (place / "recording-000001.jsonl").write_text("".join(lines))
         return Trial(folder, wanted, ORIGIN, {"daily_counts": self.fails} if self.fails else {})
 
@@ -110,5 +110,5 @@ class System:
         return Measured("daily_counts", trigger, begin, begin + seconds, Due(plan, ORIGIN), done(batches), self.fails)
 
 
-def _line(at: float, kind: str, data: dict) -> str:
+def line(at: float, kind: str, data: dict) -> str:
     return json.dumps({"at": format_instant(at), "kind": kind, "query": "daily_counts", "data": data}) + "\n"

@@ -11,7 +11,8 @@ from ledgerops.ledger.plan.summary import Summary
 from ledgerops.load.test import plans
 from ledgerops.load.test.driver import TrialRequest
 from ledgerops.load.test.external_load import read_sent_load, trial_of
-from tests.load.test.simulated import ORIGIN, System
+from ledgerops.model.spark_progress import format_instant, parse_progress
+from tests.load.test.simulated import ORIGIN, System, line
 from tests.refusals import refusal_of
 
 PLAN = plans.at_rate(12_000, 2.0)
@@ -42,8 +43,8 @@ def recording(folder, **system):
 def trial(tmp_path):
     """A trial of the load of a manifest, as a system read it."""
 
-    def read(jobs=(), warm_up=20.0, base=0, **changes):
-        place = recording(tmp_path, base=base)
+    def read(jobs=(), warm_up=20.0, system=None, **changes):
+        place = recording(tmp_path, **(system or {}))
         return trial_of(read_sent_load(manifest(tmp_path, **changes)), place, tmp_path / "t", jobs, warm_up)
 
     return read
@@ -58,7 +59,7 @@ def test_due_times_are_the_manifests(trial):
 
 
 def test_what_a_topic_held_before_is_not_of_this_load(trial):
-    found = trial(jobs=("daily_counts",), base=1_000_000).measured()["daily_counts"]
+    found = trial(jobs=("daily_counts",), system={"base": 1_000_000}).measured()["daily_counts"]
     assert found.latency.at(0.99) == pytest.approx(3.2, abs=0.1)
 
 
@@ -69,8 +70,38 @@ def test_poison_has_offsets_and_is_no_row(trial):
 
 
 def test_more_than_was_sent_is_refused(trial):
-    line = refusal_of(trial(warm_up=5.0, records=RECORDS // 2).measured)
-    assert line.endswith("read from transactions: the topic also has records of another load")
+    told = refusal_of(trial(warm_up=5.0, records=RECORDS // 2).measured)
+    assert told.endswith("read from transactions: the topic also has records of another load")
+
+
+@pytest.mark.parametrize("per_row", [1.6 / 48_000, 3.2 / 48_000], ids=["keeps up", "is overloaded"])
+def test_jobs_that_read_another_load_before_are_judged_as_by_this_one_alone(tmp_path, trial, per_row):
+    before = System(noise=0.0).records(plans.at_rate(10_000, 2.0), 100.0, 2.0, origin=ORIGIN - 160.0)
+    held = before[-1]["sources"][0]["endOffset"]["transactions"]["0"]
+    found = trial(system={"base": held, "per_row": per_row})
+    lines = [line(parse_progress(each).ended, "progress", each) for each in before]
+    (found.recording / "recording-000000.jsonl").write_text("".join(lines))
+    found = found.measured()["daily_counts"]
+    alone = System(noise=0.0, per_row=per_row).measured(PLAN, SECONDS - 20.0)
+
+    assert found.lag == pytest.approx(alone.lag, abs=0.05)
+    assert found.processed == pytest.approx(alone.processed, abs=0.001)
+
+
+def test_a_load_that_began_before_the_jobs_had_read_the_topic_is_refused(tmp_path, trial):
+    """Their records of before would be taken for the first of the load, and its own for later ones than they are."""
+    told = refusal_of(trial(warm_up=5.0, origin=ORIGIN + 30.5, system={"per_row": 4 / 48_000}).measured)
+    assert told == (
+        f"cannot judge by {tmp_path / 'manifest.json'}: 48,000 records of transactions were unread when 9,000 were "
+        "due: the jobs had not read those of before the load; wait until they have, and repeat it"
+    )
+
+
+def test_what_came_while_the_first_batch_looked_for_it_is_of_the_load(tmp_path):
+    first = System(noise=0.0).records(PLAN, 5.0, 2.0)[0]
+    first |= {"timestamp": format_instant(ORIGIN + 0.1), "durationMs": first["durationMs"] | {"latestOffset": 1_900}}
+    [found] = read_sent_load(manifest(tmp_path)).done([parse_progress(first)])
+    assert (found.first, found.last) == (0, PLAN.schedule.due(2.0))
 
 
 ENDING = "phases: [{shape: constant, rate: 10, duration: 10s}, {shape: constant, rate: 0}]"
