@@ -80,7 +80,9 @@ def _findings(investigation: Investigation, measured: Measured) -> Findings:
         return Findings((), None, None, str(error), _died(measured))
     finding_history = investigation.findings.get(job)
     periods = [each for each in finding_history.periods if each.finding.severity != "info"] if finding_history else []
-    periods = [each for each in periods if each.until is None or each.until >= measured.begin]
+    periods = [
+        each for each in periods if each.began <= measured.end and (each.until is None or each.until >= measured.begin)
+    ]
     known = answer(_situation(view, measured), Question())
     sustainable = known.sustainable
     unknown_because = "; ".join(known.unknown_because)

@@ -120,5 +120,6 @@ def trial_of(load: SentLoad, recording: Path, folder: Path, jobs: Sequence[str],
         raise UserError(f"the load of {load.file} took {load.last:.0f} s, all of it warm-up; give a shorter --warm-up")
     trigger = min((known.intervals[job] for job in names if known.intervals.get(job)), default=None)
     wanted = TrialRequest(names, load.plan, warm_up, load.last - warm_up, trigger, cores=None)
-    failed = {job: known.failed[job] for job in names if job in known.failed}
+    end = load.origin + load.last  # what fails before or after is no failure under this load
+    failed = {job: why for job in names for at, why in known.failed.get(job, ()) if load.origin <= at <= end}
     return Trial(folder, wanted, load.origin, failed, recording, load.done)

@@ -14,7 +14,7 @@ class Recorded:
     """By query. One that did not fail has no entry in `failed`, one without a known interval none in `intervals`."""
 
     batches: dict[str, list[Progress]] = field(default_factory=dict)
-    failed: dict[str, str] = field(default_factory=dict)  # the reason, in one line
+    failed: dict[str, list[tuple[float, str]]] = field(default_factory=dict)  # when, and the reason in one line
     intervals: dict[str, float] = field(default_factory=dict)  # seconds
 
 
@@ -31,7 +31,7 @@ def read_recorded(place: Path) -> Recorded:
         elif seen.query is None:
             continue
         elif seen.kind == "terminated" and isinstance(error := seen.data.get("exception"), str):
-            found.failed[seen.query] = failures.cause(error)
+            found.failed.setdefault(seen.query, []).append((seen.at, failures.cause(error)))
         elif seen.kind == "plan" and isinstance(interval := seen.data.get("trigger_interval"), int | float):
             found.intervals[seen.query] = float(interval)
     return found

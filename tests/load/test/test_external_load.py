@@ -1,6 +1,7 @@
 """Loads that were sent to Kafka, judged by manifest and recording."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -9,10 +10,11 @@ from ledgerops.errors import UserError
 from ledgerops.ledger.plan.manifest import Manifest
 from ledgerops.ledger.plan.summary import Summary
 from ledgerops.load.test import plans
+from ledgerops.load.test.cause import examine
 from ledgerops.load.test.driver import TrialRequest
 from ledgerops.load.test.external_load import read_sent_load, trial_of
 from ledgerops.model.spark_progress import format_instant, parse_progress
-from tests.load.test.simulated import ORIGIN, System, line
+from tests.load.test.simulated import ORIGIN, RUN, System, line
 from tests.refusals import refusal_of
 
 PLAN = plans.at_rate(12_000, 2.0)
@@ -37,6 +39,11 @@ def manifest(folder, **changes):
 def recording(folder, **system):
     wanted = TrialRequest(("daily_counts",), PLAN, 20.0, SECONDS - 20.0, 2.0)
     return System(noise=0.0, **system).perform(wanted, folder / "ran", lambda what, share: None).recording
+
+
+def add(folder, segment, at, kind, **data):
+    """Adds a line to a recording, in a segment of its own."""
+    (folder / f"recording-{segment:06}.jsonl").write_text(line(at, kind, {"id": "q", "runId": RUN, **data}))
 
 
 @pytest.fixture
@@ -95,6 +102,31 @@ def test_a_load_that_began_before_the_jobs_had_read_the_topic_is_refused(tmp_pat
         f"cannot judge by {tmp_path / 'manifest.json'}: 48,000 records of transactions were unread when 9,000 were "
         "due: the jobs had not read those of before the load; wait until they have, and repeat it"
     )
+
+
+@pytest.mark.parametrize(
+    ("at", "error"),
+    [(-30.0, None), (SECONDS / 2, "java.lang.Exception: boom"), (SECONDS + 30.0, None)],
+    ids=["before the load", "under the load", "after the load"],
+)
+def test_a_job_failed_the_test_if_it_failed_under_the_load(tmp_path, at, error):
+    place, load = recording(tmp_path), read_sent_load(manifest(tmp_path))
+    add(place, 0 if at < 0 else 2, ORIGIN + at, "terminated", exception="java.lang.Exception: boom")
+    if error:
+        add(place, 3, ORIGIN + SECONDS + 60.0, "terminated", exception="java.lang.Exception: later")
+    measured = trial_of(load, place, tmp_path / "t", (), 20.0).measured()["daily_counts"]
+    assert measured.error == error
+
+
+def test_what_the_diagnosis_finds_after_the_load_is_no_cause(tmp_path):
+    place, load = recording(tmp_path), read_sent_load(manifest(tmp_path))
+    add(place, 2, ORIGIN + SECONDS + 30.0, "started", runId="2", timestamp=format_instant(ORIGIN + SECONDS + 30.0))
+    add(place, 3, ORIGIN + SECONDS + 40.0, "terminated", runId="2", exception="java.lang.Exception: boom")
+    measured = trial_of(load, place, tmp_path / "t", (), 20.0).measured()["daily_counts"]
+    [found] = examine(place, [measured])
+    assert (found.periods, found.causes) == ([], [])
+    [found] = examine(place, [replace(measured, end=measured.end + 60.0)])
+    assert [each.finding.rule for each in found.periods] == ["query-failed"]
 
 
 def test_what_came_while_the_first_batch_looked_for_it_is_of_the_load(tmp_path):
