@@ -1,8 +1,9 @@
 """Checks the output of jobs against what was sent: no row lost, repeated or changed, and all amounts conserved.
 
 The manifest of `ledgerops load` says what was sent: --manifest, else RUN/manifest.json, else the manifest of the last
-load next to the run. For a replay, the file itself says it. Wait until the jobs have processed everything: rows that
-they have not read yet count as lost. The Kafka sink may repeat rows: this is reported, and is an error with `--strict`.
+load next to the run, if the run reads where that was sent. For a replay, the file itself says it. The first line names
+the file. Wait until the jobs have processed everything: rows that they have not read yet count as lost. The Kafka sink
+may repeat rows: this is reported, and is an error with `--strict`.
 
 Exit code: 0 all checks pass, 1 rows were lost, repeated or changed, 2 could not check.
 
@@ -53,13 +54,14 @@ def run(args: argparse.Namespace) -> int:
 
     data = args.data or data_folder()
     places = _places(args)
-    manifest = find_manifest(args.run_folder, args.manifest, data)
+    manifest, file = find_manifest(args.run_folder, args.manifest, data)
     results = _check(places, VerifyInput(manifest, data, args.lateness or LATENESS_SECONDS, args.strict))
     checked = [result for result in results if result.verdict != "not checked"]
     if args.json:
-        document = {"version": 1, "manifest": manifest.plan, "results": [vars(result) for result in results]}
-        print(json.dumps(document))
+        document = {"version": 1, "manifest": manifest.plan, "compared_with": str(file)}
+        print(json.dumps({**document, "results": [vars(result) for result in results]}))
     else:
+        print(f"compared with {file}")
         print("\n".join(lines(results)))
     if not checked:
         raise UserError("no job could be checked; see the reasons above")

@@ -45,6 +45,7 @@ def test_a_run_that_holds_is_a_table_and_exit_0(tmp_path, verify):
     assert (told.code, told.err) == (0, "")
     rows = f"{ONCE.num_rows:,}"
     assert [re.sub(r"  +", " | ", line) for line in told.lines] == [
+        f"compared with {tmp_path / 'manifest.json'}",
         "job | rows | lost | repeated | changed | money | verdict",
         f"dedup_transactions | {rows} | 0 | 0 | 0 | equal | holds",
         f"my_own_job | {rows} | – | – | – | – | not checked",
@@ -58,6 +59,7 @@ def test_a_run_that_lost_a_row_is_exit_1_and_names_it(tmp_path, verify):
     [result] = told.document["results"]
 
     assert (told.code, told.document["version"], result["verdict"], result["lost"]) == (1, 1, "broken", 1)
+    assert told.document["compared_with"] == str(tmp_path / "manifest.json")
     assert result["examples"] == {"lost": [ONCE["transaction_id"][5].as_py()]}
 
 
@@ -85,24 +87,47 @@ def test_a_replay_is_compared_with_its_file(tmp_path, verify, data_dir):
 
 @pytest.fixture
 def run_of(tmp_path):
-    """Makes a run of this source with its manifest beside it."""
+    """Makes a run of this source with the manifest of a load beside it, which was sent to `topic`."""
 
-    def make(source):
+    def make(source, topics=(), topic="transactions"):
         (tmp_path / "run").mkdir()
-        run = Run(tmp_path / "run").write("dedup_transactions", ONCE)
+        run = Run(tmp_path / "run", manifest_of(topic=topic)).write("dedup_transactions", ONCE)
         (run.folder / "manifest.json").rename(tmp_path / "manifest.json")
-        (run.folder / "run.json").write_text(json.dumps({"source": source}))
+        note = {"source": source, "topics": dict.fromkeys(topics, "an id")}
+        (run.folder / "run.json").write_text(json.dumps(note))
         return run.folder
 
     return make
 
 
-def test_the_manifest_of_the_last_load_stands_beside_the_run(verify, run_of):
-    assert verify(run_of("kafka")).code == 0
+@pytest.mark.parametrize(
+    "run",
+    [
+        ("kafka", ["transactions", "ad_events"]),
+        ("kafka", ["transactions.debits", "transactions.credits"]),
+        ("kafka", ["test.transactions"], "test.transactions"),
+        ("files", [], None),
+    ],
+    ids=["its topic", "a part of the topics", "of a prefix", "a folder"],
+)
+def test_the_manifest_of_the_last_load_stands_beside_the_run(tmp_path, verify, run_of, run):
+    told = verify(run_of(*run))
+    assert (told.code, told.lines[0]) == (0, f"compared with {tmp_path / 'manifest.json'}")
 
 
-def test_the_manifest_beside_a_run_of_the_embedded_source_is_another_runs(refusal, run_of):
-    assert refusal("verify", folder := run_of("embedded")) == (
+@pytest.mark.parametrize(
+    "run",
+    [
+        ("embedded",),
+        ("kafka", ["transactions"], "test.transactions"),
+        ("kafka", ["test.transactions"]),
+        ("kafka", ["transactions"], None),
+        ("files",),
+    ],
+    ids=["it reads no load", "another prefix", "none of its prefix", "a load to a folder", "a load to Kafka"],
+)
+def test_the_manifest_of_a_load_that_the_run_did_not_read_is_not_taken(refusal, run_of, run):
+    assert refusal("verify", folder := run_of(*run)) == (
         f"no manifest in {folder}, so there is nothing to compare with; give --manifest FILE"
     )
 

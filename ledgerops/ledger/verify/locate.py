@@ -17,43 +17,55 @@ from ledgerops.ledger.verify.outputs import KafkaOutput, Output, ParquetOutput, 
 Found = tuple[str, Callable[[], Output]]  # the job's name, and its output when it is wanted
 
 
-def find_manifest(run: Path | None, given: Path | None, data: Path | None) -> Manifest:
-    """The manifest that was given, the run's own, that of the last load beside it, or the replayed file's.
+def find_manifest(run: Path | None, given: Path | None, data: Path | None) -> tuple[Manifest, Path]:
+    """The manifest that was given, the run's own, that of the last load beside it, or the replayed file's, and where.
 
     Raises UserError when there is none, or when its counts are not exact.
     """
-    manifest = _find(run, given, data)
+    manifest, file = _find(run, given, data)
     if not manifest.exact:
         raise UserError(
             "the manifest is of a load with rejected records, so it is not known what arrived; repeat the load"
         )
     if manifest.table != "transactions":
         raise UserError(f"the manifest is of {manifest.table}; verify needs one of transactions")
-    return manifest
+    return manifest, file
 
 
-def _find(run: Path | None, given: Path | None, data: Path | None) -> Manifest:
+def _find(run: Path | None, given: Path | None, data: Path | None) -> tuple[Manifest, Path]:
     if given is not None:
-        return read_manifest(given)
+        return read_manifest(given), given
     if run is None:
         raise UserError("nothing to compare with; give --manifest FILE, as written by ledgerops load")
-    if (run / "manifest.json").is_file():
-        return read_manifest(run / "manifest.json")
-    source = _source(run)
-    if source in ("kafka", "files") and (run.parent / "manifest.json").is_file():
-        return read_manifest(run.parent / "manifest.json")
+    if (own := run / "manifest.json").is_file():
+        return read_manifest(own), own
+    source, topics = _source(run)
+    if source in ("kafka", "files") and (beside := run.parent / "manifest.json").is_file():
+        manifest = read_manifest(beside)
+        if _is_read(manifest.topic, source, topics):
+            return manifest, beside
     if source == "replay" and data is not None:
-        return replay_manifest(ReplayStream(data / "transactions.csv", 1.0))
+        stream = ReplayStream(data / "transactions.csv", 1.0)
+        return replay_manifest(stream), stream.file
     wanted = "set LEDGEROPS_DATA or give --data FOLDER" if source == "replay" else "give --manifest FILE"
     raise UserError(f"no manifest in {run}, so there is nothing to compare with; {wanted}")
 
 
-def _source(run: Path) -> str | None:
+def _source(run: Path) -> tuple[str | None, Collection[str]]:
+    """What the run reads, and from which of Kafka's topics."""
     try:
-        found = json.loads(read_text(run / "run.json")).get("source")
-    except (OSError, ValueError, AttributeError, RecursionError):
-        return None
-    return str(found)
+        note = json.loads(read_text(run / "run.json"))
+        return str(note.get("source")), dict(note.get("topics", {}))
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
+        return None, ()
+
+
+def _is_read(topic: str | None, source: str, topics: Collection[str]) -> bool:
+    """Whether the run can have read a load that was sent to `topic`, or to a folder where it is None."""
+    if topic is None:
+        return source == "files"
+    prefix = topic.removesuffix("transactions")
+    return any(prefix + each in topics for each in TOPICS.values())
 
 
 def in_folder(run: Path) -> list[Found]:
