@@ -66,7 +66,7 @@ class Pacer:
         self._unsummed: deque[Rows] = deque()  # waiting to be summed up
         self._making: Iterator[None] | None = self._make()
         self._begun_at: float | None = None
-        self._full_since: float | None = None
+        self._full_at: float | None = None  # when the target was last seen full; None: it is not
         self._counted_at = 0.0
         self._checked_at = 0.0  # when what is due was last checked
 
@@ -96,7 +96,7 @@ class Pacer:
         if self._target.refused or self._hand_over(now):
             self.stop()
             return 0.0
-        if self._full_since is not None:
+        if self._full_at is not None:
             self._work()
             return TICK_SECONDS
         if self._work():
@@ -166,12 +166,11 @@ class Pacer:
             self.reached = max(self.reached, head.made.upto)
 
     def _note_backpressure(self, full: bool, now: float) -> None:
-        if full and self._full_since is None:
-            self._full_since = now
+        if self._full_at is not None:
+            self.sent.backpressure_seconds += now - self._full_at
+        elif full:
             self.sent.backpressured += 1
-        elif not full and self._full_since is not None:
-            self.sent.backpressure_seconds += now - self._full_since
-            self._full_since = None
+        self._full_at = now if full else None
 
     def _work(self) -> bool:
         """Some milliseconds of what can be done in advance or afterwards; False when nothing is to be done."""

@@ -28,6 +28,9 @@ def judge_so_far(sent: SentCounts, late_budget: float = LATE_BUDGET) -> str | No
     """As `judge`, of a load that is under way: what was handed over may still be on its way."""
     if sent.refused:
         return f"refused {sent.refused:,} records: {_why_missing(sent)}"
+    behind = sent.planned - sent.produced
+    if behind > max((1 - MIN_ACKNOWLEDGED_SHARE) * sent.planned, sent.rate):
+        return f"{behind:,} due records were not sent yet: {_why_late(sent)}"
     return _late(sent, late_budget)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from ledgerops.ledger.plan.plan import parse_plan
 from ledgerops.ledger.plan.record_stream import CHUNK_RECORDS, PlanStream
-from ledgerops.load.generator.accounting import add_up
+from ledgerops.load.generator.accounting import SentCounts, add_up
 from ledgerops.load.generator.pacer import Pacer, produce, settle
 from ledgerops.load.generator.target import ALL, Share
 from ledgerops.load.generator.validity import judge, judge_so_far
@@ -188,6 +188,44 @@ def test_a_slow_target_makes_the_load_invalid():
     assert sent.acknowledged == sent.produced == sent.planned
     assert judge(sent).startswith("p99 lateness was ")
     assert judge_so_far(sent) == judge(sent)
+
+
+class Away(Memory):
+    """Takes nothing any more."""
+
+    def send(self, records, start, end):
+        return start
+
+
+def test_a_target_that_is_away_shows_while_it_is_away():
+    target = Memory()
+    pacer, clock = begun(1_000, target)
+    for _ in range(300):
+        pacer.step()
+        clock.now += 0.01
+    assert (pacer.sent.backpressure_seconds, judge_so_far(pacer.sent)) == (0.0, None)
+
+    pacer._target = Away()
+    for _ in range(200):
+        pacer.step()
+        clock.now += 0.01
+    assert (pacer.sent.backpressured, pacer.sent.backpressure_seconds) == (1, pytest.approx(2.0, abs=0.02))
+    assert judge_so_far(pacer.sent) == (
+        "1,957 due records were not sent yet: the target was full for 1.99 s; lower the rate, or give the target more "
+        "resources"
+    )
+
+    pacer._target = target
+    for _ in range(20):
+        pacer.step()
+        clock.now += 0.01
+    assert (pacer.sent.backpressured, pacer.sent.backpressure_seconds) == (1, pytest.approx(2.0, abs=0.02))
+
+
+@pytest.mark.parametrize("produced", [970, 9_900], ids=["less than a second of the rate", "less than 1 %"])
+def test_what_has_just_become_due_is_not_held_back(produced):
+    planned = 1_000 if produced < 1_000 else 10_000
+    assert judge_so_far(SentCounts(planned=planned, produced=produced, rate=50.0)) is None
 
 
 def test_a_target_that_keeps_up_is_not_blamed():
