@@ -224,12 +224,12 @@ class Pacer:
         if self._at_once:
             return
         due = self._stream.due(now)
-        sent.rate = (self._stream.due(now + 1.0) - due) / self._share.count
+        # of the stream's records, those of the table, with as much poison as those so far had
+        share = sent.produced * self._share.count / self.reached if sent.produced else 1.0
+        sent.rate = (self._stream.due(now + 1.0) - due) / self._share.count * share
         if self._end is not None and due >= self._end:
             due, sent.rate = self._end, 0.0
-        # what is due and was not handed over, with as much poison as the records before had
         behind = max(0, due - self.reached) / self._share.count
-        share = sent.produced * self._share.count / self.reached if sent.produced else 1.0
         sent.planned += round(behind * share)
 
 

@@ -135,6 +135,17 @@ def test_lateness_is_what_the_clock_says_and_not_more():
     assert judge(closed(pacer.sent, target)) is None
 
 
+@pytest.mark.parametrize("table", ["transactions", "debits", "credits"])
+def test_the_planned_rate_is_of_the_records_that_are_sent(table):
+    clock = Clock()
+    pacer = Pacer(PlanStream(plan(1_000), 0.0, table), Memory(), records=None, share=Share(1, 2), clock=clock)
+    pacer.begin()
+    while clock.now < 110.0:
+        clock.now += pacer.step()
+    sent = pacer.sent
+    assert sent.rate == pytest.approx(sent.produced / sent.seconds, rel=0.01)
+
+
 def test_a_load_that_is_stopped_tells_what_it_left_undone():
     target = Memory(room=10)
     pacer, clock = begun(10_000, target)
