@@ -70,10 +70,13 @@ class Coordinator:
             self._lost.add(sender)
 
     def lost(self, sender: Hashable) -> None:
-        """A sender is gone, and what it sent is not known."""
+        """A sender is gone, and what it sent is not known: the load ends."""
         if sender in self.senders and sender not in self._done:
             self._lost.add(sender)
-            if not self.begun and not self._stopping:
+            if self.begun and not self._stopping:
+                self._say("a sender was lost; the load ends")
+                self.stop()
+            elif not self._stopping:
                 self.failure = self.failure or "a sender stopped before it could start"
             self._agree()
 

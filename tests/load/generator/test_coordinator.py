@@ -93,6 +93,28 @@ def test_a_sender_that_is_lost_makes_the_counts_unknown(tmp_path):
     assert sent.problem == "1 of 3 senders stopped without a report, so it is not known what they sent"
 
 
+def test_a_sender_that_is_lost_ends_a_load_without_end_and_is_told_once(tmp_path):
+    team = Team(tmp_path)
+    team.until_all_count()
+    del team.senders[1]
+    team.coordinator._send = lambda number, kind, data: number == 1 or team._send(number, kind, data)
+    for _ in range(3):  # locust looks again and again
+        team.coordinator.lost(1)
+    for _ in range(100):
+        team.turn()
+
+    assert team.coordinator.over
+    assert team.coordinator.result().problem.startswith("1 of 3 senders stopped without a report")
+    assert team.said == ["a sender was lost; the load ends"]
+
+
+def test_a_sender_that_goes_when_it_is_done_is_not_lost(tmp_path):
+    team = Team(tmp_path, records=100, at_once=True)
+    team.run()
+    team.coordinator.lost(1)
+    assert (team.said, team.coordinator.result().problem) == ([], None)
+
+
 def test_a_sender_that_is_lost_does_not_keep_the_others_from_stopping(tmp_path):
     team = Team(tmp_path, at_once=True)
     team.until_all_count()
