@@ -40,7 +40,6 @@ _MAX_MICROS = 3_600_000_000  # an hour; what took longer counts as that
 _DIGITS = 3
 # name -> from which time to which
 LEGS: Mapping[str, tuple[str, str]] = {
-    "generator": ("scheduled", "created"),
     "append": ("created", "appended"),
     "acknowledge": ("created", "acknowledged"),
     "acknowledge_corrected": ("scheduled", "acknowledged"),

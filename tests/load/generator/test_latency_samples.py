@@ -86,7 +86,6 @@ def test_each_leg_is_from_one_time_to_another(tmp_path):
     sampler.close()
 
     assert {name: (each.get_total_count(), percentile(each, 1.0)) for name, each in sampler.legs.items()} == {
-        "generator": (3, pytest.approx(0.04, rel=1e-3)),
         "append": (2, pytest.approx(0.02, rel=1e-3)),
         "acknowledge": (3, pytest.approx(0.06, rel=1e-3)),
         "acknowledge_corrected": (3, pytest.approx(0.1, rel=1e-3)),
