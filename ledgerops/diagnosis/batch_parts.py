@@ -11,10 +11,12 @@ is read: run / slots would do), by executor, or by one task without more rows (t
 The even time of all stages is shared out like the tasks' run time: `python` (Spark's "time to run Python workers"),
 `gc`, the state's times, `shuffle` (waits for blocks, writing them), `cpu` beyond `state_update`, which Spark counts
 with the rows' way to the operator; each at most what is left. In stages that spilled, what would be `cpu` or `waiting`
-is `spill`. The rest waits: in the stage that reads, the one that writes, or elsewhere (`waiting`).
+is `spill`. The rest waits: in a stage that reads, one that writes (the last, or one that leaves no shuffle to the next
+that reads something: an earlier write of `foreachBatch`, or one before a table's commit), or elsewhere (`waiting`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import NamedTuple
 
 from ledgerops.diagnosis.limits import CLEAR_TIMES, FAR_TIMES, MOSTLY
@@ -33,7 +35,7 @@ DESCRIBED: Mapping[str, str] = {  # in one sentence each, in the order in which 
     # the source
     "latest_offset": "durationMs.latestOffset: asking the sources for their newest offsets",
     "get_batch": "durationMs.getBatch: asking the sources for the rows of the batch",
-    "source_wait": "a stage that reads, while its tasks neither compute nor report what they do",
+    "source_wait": "a stage that reads for another one, while its tasks neither compute nor report what they do",
     # fixed cost
     "query_planning": "durationMs.queryPlanning: planning the batch",
     "wal_commit": "durationMs.walCommit: writing the offsets to the checkpoint before the batch",
@@ -67,9 +69,11 @@ DESCRIBED: Mapping[str, str] = {  # in one sentence each, in the order in which 
     "shuffle": "waiting for the blocks of a shuffle, and writing them",
     "spill": "computing and waiting in stages that spilled, of batches that spill at least 16 MiB",
     "cpu": "CPU time of tasks that is in no other part",
-    "waiting": "tasks that neither compute nor report what they do, in a stage that neither reads nor writes",
+    "waiting": "tasks that neither compute nor report what they do, in a stage that neither reads nor writes, or does "
+    "both",
     # the sink
-    "sink_wait": "the last stage, while its tasks neither compute nor report what they do",
+    "sink_wait": "a stage that writes, the last one or one that leaves the next no shuffle, while its tasks neither "
+    "compute nor report what they do",
     # uneven
     "uneven_keys": "what a stage behind a shuffle takes beyond an even split, where one task has far more rows",
     "uneven_source": "what a stage that reads takes beyond an even split, where one task has far more rows",
@@ -417,11 +421,12 @@ def _rest(tasks: TaskSummary, cpu: float, waiting: float, facts: Facts) -> Itera
     computed = sum(stage.cpu_seconds for stage in tasks.stages)
     idle = {s.stage_id: max(0.0, s.run_seconds - s.cpu_seconds - s.gc_seconds) for s in tasks.stages}
     total = sum(idle.values())
-    last = tasks.stages[-1]
-    for stage in tasks.stages:
+    for stage, following in zip_longest(tasks.stages, tasks.stages[1:]):
         share = stage.cpu_seconds / computed if computed > 0 else 1 / len(tasks.stages)
         yield "few_rows" if _few(stage) else "cpu", stage.stage_id, cpu * share
-        reads, writes = not stage.reads_shuffle and stage.records > 0, stage is last
+        reads = not stage.reads_shuffle and stage.records > 0
+        # a shuffle without rows has no bytes either, but then the next stage reads nothing
+        writes = following is None or (not stage.shuffle_write_bytes and following.records > 0)
         part = facts.alone if reads and writes else facts.reading if reads else "sink_wait" if writes else "waiting"
         if facts.python and tasks.python_seconds is None and part in ("source_wait", "waiting"):
             part = "python"

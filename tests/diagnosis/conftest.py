@@ -43,10 +43,12 @@ def stage(
     spill: int = 0,
     failed: tuple[int, float, str | None] = (0, 0.0, None),
     ready: float | None = None,
+    writes: bool = False,
 ) -> StageSummary:
     """A stage by what each of its tasks read and took; `began` seconds into add_batch, and `ready` where it is known
     when its tasks could have begun; `cpu` a share of run time, `executors` the tasks and run seconds of each, `gc` a
-    share of run time, `spill` in bytes, `failed` the attempts that failed, their seconds and the exception."""
+    share of run time, `spill` in bytes, `failed` the attempts that failed, their seconds and the exception. One that
+    `writes` to a sink, or to the driver, leaves no shuffle to the next."""
     records, seconds = sorted(records), sorted(seconds)
     tasks, rows, run = len(records), sum(records), sum(seconds)
     shares = executors or {"driver": (tasks, run)}
@@ -55,7 +57,7 @@ def stage(
         submitted=ready, started=began, ended=began + (seconds[-1] if wall is None else wall), run_seconds=run,
         cpu_seconds=run * cpu, gc_seconds=run * gc, seconds_median=seconds[len(seconds) // 2], seconds_max=seconds[-1],
         records=int(rows), records_median=records[tasks // 2], records_max=records[-1], reads_shuffle=shuffle,
-        input_bytes=0, shuffle_read_bytes=0, shuffle_write_bytes=0, spill_bytes=spill,
+        input_bytes=0, shuffle_read_bytes=0, shuffle_write_bytes=0 if writes else 1000, spill_bytes=spill,
         executors={each: ExecutorShare(ran, took, int(rows * ran / tasks)) for each, (ran, took) in shares.items()},
     )  # fmt: skip
 
@@ -69,6 +71,7 @@ def placed(stages: Stages, begun: float) -> tuple[StageSummary, ...]:
             submitted=None if each.submitted is None else begun + each.submitted,
             started=begun + (each.started or 0.0),
             ended=begun + (each.ended or 0.0),
+            shuffle_write_bytes=each.shuffle_write_bytes if number < len(stages) - 1 else 0,
         )
         for number, each in enumerate(stages)
     )

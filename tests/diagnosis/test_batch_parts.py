@@ -59,7 +59,7 @@ PHASED = {"latest_offset": 0.1, "query_planning": 0.2, "wal_commit": 0.05, "add_
 def test_every_second_is_shared_out_like_the_run_time_of_the_tasks():
     whole = batch(duration=3.6, phases=PHASED, operators=(operator(update_seconds=0.5, commit_seconds=0.4),))
     worked = tasks(
-        stage(0.6, 1.6, 1.6, cpu_seconds=0.8, gc_seconds=0.2),
+        stage(0.6, 1.6, 1.6, cpu_seconds=0.8, gc_seconds=0.2, shuffle_write_bytes=900),
         stage(1.6, 2.6, 2.0, cpu_seconds=0.8, shuffle_seconds=0.1),
         python=1.0,
     )
@@ -241,21 +241,30 @@ def test_attempts_that_fail_take_of_a_stage_what_its_other_tasks_do_not_need(fai
     assert found.get("retries", 0.0) == pytest.approx(retries, abs=0.02)
 
 
-READS, WRITES = {"reads_shuffle": False}, {"reads_shuffle": True}
-MADE = TWO._replace(reading="waiting")
+LEAVES = {"shuffle_write_bytes": 900}  # a shuffle to the next stage
+BOTH, WRITES = {"reads_shuffle": False}, {"reads_shuffle": True}
+READS, BETWEEN, NOTHING = BOTH | LEAVES, WRITES | LEAVES, {"reads_shuffle": False, "records": 0}
+MADE, SOURCE = TWO._replace(reading="waiting"), TWO._replace(alone="source_wait")
+EACH, LAST = ("source_wait", "sink_wait", "waiting"), {"sink_wait": 4 / 3}
 
 
 @cases(
     "stages, facts, expected",
     ("reads, then writes", [READS, WRITES], TWO, {"source_wait": 2.0, "sink_wait": 2.0}),
-    ("both, and nothing tells", [READS], TWO, {"waiting": 4.0}),
-    ("both, and the sink is known to wait", [READS], PAIR, {"sink_wait": 4.0}),
-    ("between two shuffles", [WRITES, WRITES], TWO, {"waiting": 2.0, "sink_wait": 2.0}),
+    ("both, and nothing tells", [BOTH], TWO, {"waiting": 4.0}),
+    ("both, and the sink is known to wait", [BOTH], PAIR, {"sink_wait": 4.0}),
+    ("both, twice", [BOTH, BOTH], TWO, {"waiting": 4.0}),
+    ("both, before rows are counted", [BOTH, READS, WRITES], TWO, {"waiting": 4 / 3, "source_wait": 4 / 3} | LAST),
+    ("both, and the source is known to wait", [BOTH, BOTH], SOURCE, {"source_wait": 4.0}),
+    ("writes what a shuffle brought, twice", [READS, WRITES, BOTH], TWO, dict.fromkeys(EACH, 4 / 3)),
+    ("between two shuffles", [BETWEEN, WRITES], TWO, {"waiting": 2.0, "sink_wait": 2.0}),
+    ("reads rows that are all left out", [BOTH, NOTHING], TWO, {"source_wait": 2.0, "sink_wait": 2.0}),
+    ("has no row for the next", [WRITES, NOTHING], TWO, {"waiting": 2.0, "sink_wait": 2.0}),
     ("a sink that keeps nothing", [WRITES], TWO._replace(sink_waits=False), {"waiting": 4.0}),
     ("a source that makes its rows itself", [READS, WRITES], MADE, {"waiting": 2.0, "sink_wait": 2.0}),
     ("Python that is not told", [READS, WRITES], TWO._replace(python=True), {"python": 2.0, "sink_wait": 2.0}),
-    ("computes", [READS | {"cpu_seconds": 4.0}], TWO, {"cpu": 4.0}),
-    ("for a hundred rows", [READS | {"cpu_seconds": 4.0, "records": 100}], TWO, {"few_rows": 4.0}),
+    ("computes", [BOTH | {"cpu_seconds": 4.0}], TWO, {"cpu": 4.0}),
+    ("for a hundred rows", [BOTH | {"cpu_seconds": 4.0, "records": 100}], TWO, {"few_rows": 4.0}),
     ("spills", [WRITES | {"spill_bytes": 2**28}], TWO, {"spill": 4.0}),
     ("spills a little", [WRITES | {"spill_bytes": 2**20}], TWO, {"sink_wait": 4.0}),
 )
@@ -277,7 +286,7 @@ def test_where_the_time_of_python_workers_is_told_tasks_wait_for_the_rest(python
 
 
 JOIN = WRITES | {"records": 10_100}
-TABLE, INPUT = READS | {"records": 10_000}, READS | {"records": 100, "cpu_seconds": 0.0}
+TABLE, INPUT = BOTH | {"records": 10_000}, READS | {"records": 100, "cpu_seconds": 0.0}
 
 
 @cases(
@@ -311,7 +320,7 @@ def test_stages_that_work_on_rows_of_no_source_scan_a_table(stages, sources, sca
     ("other tasks run meanwhile", {"until": 3.6}, 100, 0.0),
 )
 def test_what_the_driver_does_after_a_scan_belongs_to_the_rows_that_it_got(scan, rows, handed):
-    told = {"until": 1.5, "seconds": 2.0} | READS | {"records": 10_000} | scan
+    told = {"until": 1.5, "seconds": 2.0} | BOTH | {"records": 10_000} | scan
     until, seconds = told.pop("until"), told.pop("seconds")
     ran = [stage(0.5, until, seconds, **told), stage(3.0, 4.0, 2.0, records=100)]
     whole = batch(duration=4.0, phases={"add_batch": 4.0}, sources=(source(rows),))

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from ledgerops.diagnosis.cause import check
@@ -20,6 +22,7 @@ TIME, LARGER = "time one write at the target of the sink", "write larger batches
 FUNCTION, SINK = "the function of foreachBatch", "the sink"
 AT = "(mostly at app.py:22 in dedup)"
 WRITER, NOOP, RATE = {"sink": "ForeachWriterTable"}, {"sink": "NoopTable"}, "RateStreamV2[rowsPerSecond=5]"
+SAVES, LAST = stage("save", seconds=[4, 4], wall=4.1, cpu=0.05, writes=True), stage("save", began=4.2)
 READS_AND_WRITES = [stage("save", seconds=[4, 4], wall=4.1, cpu=0.05, shuffle=False)]
 
 
@@ -134,6 +137,8 @@ def test_of_a_function_it_is_told_what_is_known(history, ran, cores, line, where
     ("rows are given to a writer one by one", {"stages": READS_AND_WRITES, "plan": WRITER}, True),
     ("a source that makes its rows", {"stages": READS_AND_WRITES, "source": RATE}, True),
     ("a sink that keeps nothing", {"stages": READS_AND_WRITES, "source": RATE, "plan": NOOP}, False),
+    ("behind a shuffle, before the function writes again", {"stages": [SAVES, LAST]}, True),
+    ("before the next shuffle", {"stages": [replace(SAVES, shuffle_write_bytes=1000), LAST]}, False),
     ("tasks compute", {"stages": [stage(seconds=[4.4, 4.4], began=0.1)]}, False),
     ("tasks wait for a sink that keeps nothing", {"stages": [WRITES], "plan": NOOP}, False),
     ("a sink that keeps nothing, and time in the driver", {"plan": NOOP}, False),

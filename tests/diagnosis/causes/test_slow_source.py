@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from ledgerops.diagnosis.cause import check
@@ -12,6 +14,7 @@ READS = stage("scan", seconds=(0.6, 0.6), shuffle=False)
 WAITS = stage("scan", seconds=(3.6, 3.6), shuffle=False, cpu=0.05)
 COMPUTES = stage("scan", seconds=(3.6, 3.6), shuffle=False)
 WRITES = stage("save", seconds=(0.1, 0.1), began=3.7)
+SAVES, COUNTS = replace(WAITS, shuffle_write_bytes=0), stage("count", shuffle=False, began=3.7)
 
 
 def asking(history, **more):
@@ -70,6 +73,7 @@ def test_the_first_step_fits_the_source(history, source, first):
     ("tasks that compute", lambda history: waiting(history, now=(COMPUTES, WRITES))),
     ("tasks that always waited", lambda history: waiting(history, past=0)),
     ("tasks that read and write, without a second witness", lambda history: waiting(history, now=(WAITS,))),
+    ("they write before others read again", lambda history: waiting(history, now=(SAVES, COUNTS, WRITES))),
 )
 def test_others_are_not(history, make):
     assert list(check(CAUSE, make(history))) == []

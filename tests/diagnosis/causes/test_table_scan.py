@@ -57,7 +57,7 @@ def test_others_are_not(history, case):
 
 def read_and_broadcast(rows, seconds, driver):
     """A stage that reads a table, the driver that builds what it broadcasts, and the stage that writes the batch."""
-    scan = stage(records=[rows / 2] * 2, seconds=[seconds] * 2, began=0.3, shuffle=False)
+    scan = stage(records=[rows / 2] * 2, seconds=[seconds] * 2, began=0.3, shuffle=False, writes=True)
     return [scan, stage(**WRITES, began=0.3 + seconds + driver)]
 
 

@@ -188,7 +188,7 @@ def _of_tasks(tape: Tape, batch: Batch, stages: Sequence[Json], known: Ground) -
     spills = total_of(stages, "spill_bytes") >= SPILLED_BYTES
     scanned = total_of(table_stages(batch, stages), "records")
     for place, stage in enumerate(stages):
-        computed, waits = _roles(stage, place == len(stages) - 1, known)
+        computed, waits = _roles(stage, _writes(stages[place:]), known)
         if _reads_more(batch, stage) and stage["records"] <= 2 * scanned:
             computed = waits = "table_scan"
         elif spills and stage["spill_bytes"]:
@@ -207,11 +207,17 @@ def _reads_more(batch: Batch, stage: Json) -> bool:
     return rows > 0 and stage["records"] > 3 * rows and stage["records"] > 100 * stage["tasks"]
 
 
-def _roles(stage: Json, last: bool, known: Ground) -> tuple[str, str]:
+def _writes(stages: Sequence[Json]) -> bool:
+    """Whether the first of them does: nothing comes after it, or nothing of it goes to those after it."""
+    stage, *later = stages
+    return not later or (stage["shuffle_write_bytes"] == 0 < later[0]["records"])
+
+
+def _roles(stage: Json, writes: bool, known: Ground) -> tuple[str, str]:
     """The parts to which the computing and the waiting of a stage belong."""
     reads = stage["records"] > 0 and not stage["reads_shuffle"]
     waits = known.reading if reads else "waiting"
-    if last:
+    if writes:
         waits = known.alone if reads else "sink_wait"
     if waits == "sink_wait" and not known.sink_waits:
         waits = "waiting"
