@@ -48,8 +48,8 @@ DESCRIBED: Mapping[str, str] = {  # in one sentence each, in the order in which 
     "failed_statements": "of durationMs.addBatch, SQL executions that ended with an error, with their stages, while no "
     "stage of another one ran",
     "many_tasks": "stages of many tiny tasks, beyond what three tasks for each core would take",
-    "few_rows": "what would be `cpu`, in stages with at most 100 rows a task: more rows hardly make it longer. With a "
-    "past, no more than computing (`few_rows` and `cpu`) usually takes",
+    "few_rows": "what would be `cpu`, in stages with at most 100 rows and 100 kB a task: more rows hardly make it "
+    "longer. With a past, no more than computing (`few_rows` and `cpu`) usually takes",
     "table_scan": "what would be `cpu`, `spill` or a wait, in stages that read over 3 times as many rows as the "
     "sources have, and in those that get mostly such rows from a shuffle. After such a stage without a shuffle also "
     "what would be `driver_between`, at most as long as the stage took: the driver gets its rows, as for a broadcast",
@@ -231,8 +231,15 @@ def makes_rows(stage: StageSummary) -> bool:
     return (stage.slowest_wrote or 0) > max(FEW_RECORDS, FAR_TIMES * stage.records_max)
 
 
+def _rows_a_task(stage: StageSummary) -> float:
+    """By the mean, and at least one for each kilobyte: a record may be a document, or 10,000 rows of a persisted batch,
+    which Spark reads as one."""
+    kilobytes = (stage.input_bytes + stage.shuffle_read_bytes) / 1000
+    return max(stage.records, kilobytes) / max(1, stage.tasks)
+
+
 def _few(stage: StageSummary) -> bool:
-    return stage.records <= FEW_RECORDS * stage.tasks
+    return _rows_a_task(stage) <= FEW_RECORDS
 
 
 class StageTime(NamedTuple):
@@ -312,7 +319,7 @@ def _stage(stage: StageSummary, wall: float, facts: Facts) -> StageSplit:
 
 
 def _tiny(stage: StageSummary, slots: int) -> bool:
-    per_task = stage.records / stage.tasks
+    per_task = _rows_a_task(stage)
     if stage.tasks >= MIN_BLATANT_TASKS_PER_CORE * slots and per_task < MAX_BLATANT_RECORDS:
         return True
     quick = stage.seconds_median <= MAX_TINY_SECONDS and per_task < MAX_TINY_RECORDS

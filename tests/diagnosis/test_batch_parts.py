@@ -209,8 +209,11 @@ def test_a_stage_is_uneven_by_what_an_even_one_would_not_take(ran, facts, expect
     assert found == {name: pytest.approx(seconds) for name, seconds in expected.items()}
 
 
-def many(count: int, run: float, each: float, records: int) -> StageSummary:
-    return stage(0.0, 3.0, run, tasks=count, seconds_median=each, seconds_max=each, records=records)
+def many(count: int, run: float, each: float, records: int, **more: object) -> StageSummary:
+    return stage(0.0, 3.0, run, tasks=count, seconds_median=each, seconds_max=each, records=records, **more)
+
+
+BATCHES = {"input_bytes": 2**27, "reads_shuffle": False}  # of many rows, each of which is a record
 
 
 @cases(
@@ -220,6 +223,9 @@ def many(count: int, run: float, each: float, records: int) -> StageSummary:
     ("many tiny tasks", many(100, 1.0, each=0.01, records=100), TWO, 0.0, 3 * 0.94),
     ("far too many with hardly a row each, whatever they take", many(200, 6.0, 0.9, 400), TWO, 0.0, 3 * 0.97),
     ("many with work to do", many(30, 6.0, each=0.2, records=30_000), TWO, 0.0, 0.0),
+    ("many with a few batches of cached rows", many(30, 6.0, 0.2, 150, **BATCHES), TWO, 0.0, 0.0),
+    ("far too many, each with a batch of cached rows", many(200, 6.0, 0.2, 200, **BATCHES), TWO, 0.0, 0.0),
+    ("many with a small file each", many(100, 1.0, 0.01, 100, input_bytes=400_000), TWO, 0.0, 3 * 0.94),
     ("cores unknown", stage(0.0, 3.0, 5.0), UNKNOWN, 0.0, 0.0),
 )
 def test_what_no_task_of_a_stage_needs_goes_into_their_start_or_their_number(ran, facts, launch, in_number):
@@ -244,6 +250,8 @@ def test_attempts_that_fail_take_of_a_stage_what_its_other_tasks_do_not_need(fai
 LEAVES = {"shuffle_write_bytes": 900}  # a shuffle to the next stage
 BOTH, WRITES = {"reads_shuffle": False}, {"reads_shuffle": True}
 READS, BETWEEN, NOTHING = BOTH | LEAVES, WRITES | LEAVES, {"reads_shuffle": False, "records": 0}
+DOCUMENTS = {"cpu_seconds": 4.0, "records": 100, "input_bytes": 100 * 2**20}
+SHUFFLED = {"input_bytes": 0, "shuffle_read_bytes": 100 * 2**20}
 MADE, SOURCE = TWO._replace(reading="waiting"), TWO._replace(alone="source_wait")
 EACH, LAST = ("source_wait", "sink_wait", "waiting"), {"sink_wait": 4 / 3}
 
@@ -265,6 +273,8 @@ EACH, LAST = ("source_wait", "sink_wait", "waiting"), {"sink_wait": 4 / 3}
     ("Python that is not told", [READS, WRITES], TWO._replace(python=True), {"python": 2.0, "sink_wait": 2.0}),
     ("computes", [BOTH | {"cpu_seconds": 4.0}], TWO, {"cpu": 4.0}),
     ("for a hundred rows", [BOTH | {"cpu_seconds": 4.0, "records": 100}], TWO, {"few_rows": 4.0}),
+    ("for a hundred documents", [BOTH | DOCUMENTS], TWO, {"cpu": 4.0}),
+    ("for a hundred documents of a shuffle", [WRITES | DOCUMENTS | SHUFFLED], TWO, {"cpu": 4.0}),
     ("spills", [WRITES | {"spill_bytes": 2**28}], TWO, {"spill": 4.0}),
     ("spills a little", [WRITES | {"spill_bytes": 2**20}], TWO, {"sink_wait": 4.0}),
 )
@@ -315,6 +325,7 @@ def test_stages_that_work_on_rows_of_no_source_scan_a_table(stages, sources, sca
     ("for no longer than the scan", {}, 100, 1.0),
     ("rows that go to a shuffle", {"shuffle_write_bytes": 900}, 100, 0.0),
     ("a scan of few rows", {"records": 300}, 100, 0.0),
+    ("a scan of few documents, but large ones", {"records": 320, "input_bytes": 2**28, "tasks": 8}, 100, 1.0),
     ("rows of the source", {}, 9000, 0.0),
     ("rows of a shuffle", {"reads_shuffle": True}, 100, 0.0),
     ("other tasks run meanwhile", {"until": 3.6}, 100, 0.0),

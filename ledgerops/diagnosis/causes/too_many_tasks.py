@@ -129,7 +129,8 @@ CAUSE = Cause(
     explains=(*LATE, "small-batch-overhead", "state-commit-slow"),
     formulas={
         "tasks": "tasks of the newest batch's stages that have at least 10 for each core, with a median of 0.25 s and "
-        "fewer than 500 records each, or at least 50 for each core with fewer than 50 records each",
+        "fewer than 500 records and 500 kB each, or at least 50 for each core with fewer than 50 records and 50 kB "
+        "each",
     },
     tell=_tell,
 )

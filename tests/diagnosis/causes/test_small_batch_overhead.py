@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from ledgerops.diagnosis.cause import check
@@ -9,6 +11,8 @@ from tests.tables import cases
 
 PLANS = {"query_planning": 1.5, "add_batch": 0.4, "wal_commit": 0.1}
 LITTLE = [stage("save", records=[10, 10], seconds=[0.1, 0.1], wall=0.2, began=1.6)]
+
+SLOW_ROWS = stage(records=[9, 9], seconds=[1.7, 1.7], began=0.1)
 
 
 def small(history, **more):
@@ -26,7 +30,7 @@ def test_planning_and_starting_tasks_are_told_with_an_interval_that_would_do(his
 @cases(
     "ran, largest",
     ("launch", stage(records=[9, 9], seconds=[0.2, 0.2], wall=1.7, began=0.1), "launch"),
-    ("hardly any rows", stage(records=[9, 9], seconds=[1.7, 1.7], began=0.1), "few_rows"),
+    ("hardly any rows", SLOW_ROWS, "few_rows"),
     ("the driver", stage(records=[900, 900], seconds=[0.2, 0.2], began=1.8), "driver_before"),
 )
 def test_what_costs_most_of_it_is_named(history, ran, largest):
@@ -56,6 +60,10 @@ def test_what_takes_a_third_of_a_batch_is_told(history):
     ("a first batch, which pays for warm-up", {"seconds": [42.0]}),
     ("nobody waits for half a second", {"seconds": [0.6] * 20}),
     ("the tasks have work", working(1.8)),
+    (
+        "the tasks have large documents",
+        {"phases": {"add_batch": 1.9}, "stages": [replace(SLOW_ROWS, input_bytes=2**22)]},
+    ),
     ("the sink waits", {"phases": {"add_batch": 2.0}, "stages": [stage(seconds=[0.2, 0.2])]}),
     ("the checkpoint is slow", {"phases": {"add_batch": 0.4, "wal_commit": 0.8, "commit_offsets": 0.8}}),
 )

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from ledgerops.diagnosis.cause import check
@@ -100,6 +102,7 @@ def test_tasks_with_hardly_a_row_are_too_many_at_any_pace(history):
     ("three tasks a core", tiny(), {"cores": 64}),
     ("something else takes the batch", tiny(wall=0.6), {}),
     ("they have work to do", tiny(records=5000.0), {}),
+    ("they have persisted rows, 10,000 a record", [replace(tiny(shuffle=False)[0], input_bytes=2**29)], {}),
     ("each takes long", tiny(count=20, seconds=0.4), {}),
 )
 def test_others_are_not(history, stages, more):

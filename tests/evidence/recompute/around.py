@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise, takewhile
 from statistics import median
 
+from tests.evidence.recompute.batch import tiny
 from tests.evidence.recompute.numbers import (
     Formula,
     Given,
@@ -187,12 +188,7 @@ def _partitions(tape: Tape) -> Counter[Place]:
 
 def _tiny_tasks(tape: Tape) -> float:
     """Of the stages of the newest batch whose tasks are many and have hardly anything to do."""
-
-    def tiny(stage: Json) -> bool:
-        a_core, each = stage["tasks"] / tape.cores, stage["records"] / stage["tasks"]
-        return (a_core >= 50 and each < 50) or (a_core >= 10 and each < 500 and stage["seconds_median"] <= 0.25)
-
-    return total_of(filter(tiny, tape.stages(tape.named()[-1])), "tasks")
+    return total_of((each for each in tape.stages(tape.named()[-1]) if tiny(each, tape.cores)), "tasks")
 
 
 # -- cores

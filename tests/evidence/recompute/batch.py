@@ -123,8 +123,7 @@ def _of_stage(stage: Json, wall: float, cores: Mapping[str, int]) -> Mapping[str
     ran, longest = stage["run_seconds"], stage["seconds_max"]
     if not width or wall <= 0:
         return {"even": wall}
-    few = stage["records"] / count
-    if (count >= 50 * width and few < 50) or (count >= 10 * width and few < 500 and stage["seconds_median"] <= 0.25):
+    if tiny(stage, width):
         return {"even": wall * 3 * width / count, "many_tasks": wall * (1 - 3 * width / count)}
     slots = min(count, width)
     needs = longest if count <= width else longest + (ran - longest) / slots
@@ -138,6 +137,18 @@ def _of_stage(stage: Json, wall: float, cores: Mapping[str, int]) -> Mapping[str
     even = min(needs, even) if name else needs
     again = min(wall - needs, stage.get("failed_seconds", 0.0))
     return {"launch": wall - needs - again, "retries": again, name or "even": needs - even} | {"even": even}
+
+
+def tiny(stage: Json, width: int) -> bool:
+    """Whether its tasks are far too many on so many cores for what each has to do."""
+    many, few = stage["tasks"] / width, _of_task(stage)
+    return (many >= 50 and few < 50) or (many >= 10 and few < 500 and stage["seconds_median"] <= 0.25)
+
+
+def _of_task(stage: Json) -> float:
+    """Rows or kilobytes that a task reads, whichever are more, by the mean."""
+    kilobytes = (stage["input_bytes"] + stage["shuffle_read_bytes"]) / 1000
+    return float(max(stage["records"], kilobytes) / stage["tasks"])
 
 
 def _uneven(stage: Json, slots: int, cores: Mapping[str, int]) -> tuple[str, float]:
@@ -204,7 +215,7 @@ def table_stages(batch: Batch, stages: Sequence[Json]) -> Sequence[Json]:
 
 def _reads_more(batch: Batch, stage: Json) -> bool:
     rows = sum(source.get("numInputRows", 0) for source in batch.raw.get("sources", ()))
-    return rows > 0 and stage["records"] > 3 * rows and stage["records"] > 100 * stage["tasks"]
+    return rows > 0 and stage["records"] > 3 * rows and _of_task(stage) > 100
 
 
 def _writes(stages: Sequence[Json]) -> bool:
@@ -221,4 +232,4 @@ def _roles(stage: Json, writes: bool, known: Ground) -> tuple[str, str]:
         waits = known.alone if reads else "sink_wait"
     if waits == "sink_wait" and not known.sink_waits:
         waits = "waiting"
-    return ("few_rows" if stage["records"] <= 100 * stage["tasks"] else "cpu"), waits
+    return ("few_rows" if _of_task(stage) <= 100 else "cpu"), waits
