@@ -144,6 +144,7 @@ class Split(NamedTuple):
     stages: Sequence[StageSplit]
     shares: Mapping[str, float]  # the seconds over the duration
     failed: Sequence[FailedStatement]
+    cores: Mapping[str, int]  # by executor
 
     def worst(self, part: str) -> StageSummary | None:
         """The stage that contributes most to an uneven part; None without one."""
@@ -155,7 +156,7 @@ def split(batch: Progress, tasks: TaskSummary | None, facts: Facts) -> Split:
     """The batch by parts. A part of which nothing is known is absent."""
     parts, stages = _parts(batch, tasks, facts)
     shares = {part: seconds / batch.duration for part, seconds in parts.items()} if batch.duration > 0 else {}
-    return Split(batch, parts, stages, shares, tasks.failed if tasks is not None else ())
+    return Split(batch, parts, stages, shares, tasks.failed if tasks is not None else (), facts.cores)
 
 
 def _parts(batch: Progress, tasks: TaskSummary | None, facts: Facts) -> tuple[dict[str, float], tuple[StageSplit, ...]]:

@@ -3,8 +3,10 @@
 docs/verdict.md says which batches, how a part's seconds come from them, and what contention takes of each part.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from operator import attrgetter
 from statistics import median
 from typing import NamedTuple
 
@@ -36,11 +38,12 @@ from ledgerops.diagnosis.limits import (
 )
 from ledgerops.model.finding import Evidence
 from ledgerops.model.finding import Part as ShownPart
-from ledgerops.model.records import Progress, TaskSummary
+from ledgerops.model.records import Host, Progress, TaskSummary
 from ledgerops.signals.baseline import RECENT_BATCHES, SAME_RATE_RATIO
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
+_at = attrgetter("at")
 MAX_REMEMBERED = 128  # splits of batches kept until the next look
 
 OF_FUNCTION = ("driver_before", "driver_between")
@@ -243,12 +246,13 @@ def _tasks(view: QueryView) -> Mapping[int, TaskSummary]:
 
 def _remembered(view: QueryView, batch: Progress, tasks: TaskSummary | None) -> Split:
     """The split of a batch, made once: it changes only when more becomes known."""
-    kept = _kept(view)
+    kept, facts = _kept(view), _facts(view)
     made = kept.get(batch.batch_id)
-    if made is None or made[0] is not tasks:
+    cores = _cores_during(view, batch) or (made[1].cores if made is not None else {}) or facts.cores
+    if made is None or made[0] is not tasks or made[1].cores != cores:
         if len(kept) >= MAX_REMEMBERED:
             kept.clear()
-        made = kept[batch.batch_id] = tasks, split(batch, tasks, _facts(view))
+        made = kept[batch.batch_id] = tasks, split(batch, tasks, facts._replace(cores=cores))
     found: Split = made[1]
     return found
 
@@ -257,11 +261,29 @@ def _remembered(view: QueryView, batch: Progress, tasks: TaskSummary | None) -> 
 def _kept(view: QueryView) -> dict[int, tuple[TaskSummary | None, Split]]:
     """The splits of the run's batches that earlier looks made, with the tasks that they knew; none once the facts that
     all of them rest on have changed."""
-    basis = view.history.run_id, _facts(view)
+    basis = view.history.run_id, _facts(view)._replace(cores={})
     if view.history.derived.get("basis") != basis:
         view.history.derived = {"basis": basis, "splits": {}}
     kept: dict[int, tuple[TaskSummary | None, Split]] = view.history.derived["splits"]
     return kept
+
+
+def _cores_during(view: QueryView, batch: Progress) -> Mapping[str, int]:
+    """The cores of the executors that were there when the batch began, and still when it ended: others could not get
+    their share of its tasks. None where no sample is as old."""
+    samples = _samples(view)
+    before = bisect_right(samples, batch.started, key=_at)
+    if not before:
+        return {}
+    began, ended = samples[before - 1], samples[min(bisect_left(samples, batch.ended, key=_at), len(samples) - 1)]
+    there = {each.executor_id for each in began.workers if each.active}
+    return {e.executor_id: e.cores for e in ended.workers if e.active and e.cores > 0 and e.executor_id in there}
+
+
+@once
+def _samples(view: QueryView) -> Sequence[Host]:
+    """Those in which Spark told its executors, oldest first."""
+    return [sample for sample in view.hosts if sample.executors]
 
 
 def split_of(view: QueryView, batch: Progress) -> Split | None:

@@ -83,6 +83,12 @@ def late(history: MakeView, ran: Stages | None, seconds: float = 5.0, **more: An
     return history(**told | more)
 
 
+def with_executors(view: QueryView, *samples: tuple[float, Mapping[str, int]]) -> QueryView:
+    """The view with these samples of its executors: how long before now, and the cores of each."""
+    hosts = tuple(_host(view.now - ago, cores, 0.0) for ago, cores in samples)
+    return QueryView(view.history, view.now, hosts, view.others)
+
+
 def told_by(finding: Finding) -> dict[str, float]:
     """The numbers of a finding by their names."""
     return {each.name: each.value for each in finding.evidence}

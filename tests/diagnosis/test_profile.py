@@ -7,7 +7,7 @@ from ledgerops.diagnosis.batch_parts import PARTS, STAGES
 from ledgerops.diagnosis.facts.contention import Contention
 from ledgerops.diagnosis.profile import Part, _contended, profile, shown
 from ledgerops.runtime.replay import Replay
-from tests.diagnosis.conftest import stage
+from tests.diagnosis.conftest import stage, with_executors
 from tests.diagnosis.rules.crowd import beside, looked_at, neighbour
 from tests.diagnosis.test_contention import slowed
 from tests.diagnosis.test_neighbours import SLOW
@@ -224,6 +224,27 @@ def test_computing_that_grew_is_no_fixed_cost_of_a_batch_with_few_rows(history, 
     seconds = {part.name: part.now for part in profile(view).parts.values()}
     assert seconds["few_rows"] == pytest.approx(few)
     assert seconds.get("cpu", 0.0) == pytest.approx(cpu)
+
+
+FEW, MORE = {"1": 2, "2": 2}, {f"{number}": 2 for number in range(1, 21)}
+IN_WAVES = stage(seconds=[0.4] * 16, records=[500] * 16, wall=2.1, executors={"1": (8, 3.2), "2": (8, 3.2)})
+
+
+def test_executors_that_join_do_not_change_where_the_time_of_earlier_batches_went(history):
+    """Not even once the samples of that time are no longer remembered."""
+    view = history(warm=0, seconds=[2.5] * 12, stages=[IN_WAVES], phases={"add_batch": 2.4})
+    before = profile(with_executors(view, (90, FEW))).parts
+    looks = [with_executors(view, (90, FEW), (1, MORE)), with_executors(view, (1, MORE))]
+
+    assert before["launch"].now == pytest.approx(0.2)
+    assert [profile(each).parts for each in looks] == [before] * 2
+
+
+def test_an_executor_that_turns_out_to_have_left_during_a_batch_could_not_get_its_share(history):
+    ran = stage(seconds=[0.4] * 4, wall=1.6, records=[500] * 4, executors={"1": (4, 1.6)})
+    view = history(warm=0, seconds=[2.0] * 12, stages=[ran], phases={"add_batch": 1.9})
+    looks = [with_executors(view, (90, {"1": 1, "2": 1})), with_executors(view, (90, {"1": 1, "2": 1}), (30, {"1": 1}))]
+    assert [profile(each).parts["uneven_executors"].now for each in looks] == [pytest.approx(0.8), 0.0]
 
 
 @cases("now, usual", ("far longer", 6.6, 1.1), ("hardly longer", 1.6, None))

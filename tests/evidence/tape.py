@@ -203,6 +203,17 @@ class Tape:
     def cores(self) -> int:
         return sum(each["cores"] for each in self.executors)
 
+    def cores_during(self, batch: Batch) -> Mapping[str, int]:
+        """By executor, of those that ran tasks before the batch, where that was seen, and still did after it."""
+        looks = [host for host in self.hosts if host.get("executors")]
+        last = next((look for look in looks if look["at"] >= batch.end), looks[-1]) if looks else {"executors": ()}
+        first = ([look for look in looks if look["at"] <= batch.start] or [last])[-1]
+        before, after = (
+            {each["executor_id"]: each["cores"] for each in running_tasks(look) if each["active"] and each["cores"]}
+            for look in (first, last)
+        )
+        return {name: cores for name, cores in after.items() if name in before}
+
     def memory(self, what: str) -> float:
         """The sum over the executors of one of their figures, in bytes."""
         return float(sum(each[what] for each in self.executors))

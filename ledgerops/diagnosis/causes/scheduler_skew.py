@@ -37,12 +37,13 @@ NO_USE = Remedy("do not add executors to fix this", "the existing ones are idle"
 
 def _tell(view: QueryView, found: Profile) -> Told:
     """Names the executor with most tasks of the uneven stages, and its share of them."""
-    tasks = Counter[str]()
+    tasks, cores = Counter[str](), found.splits[-1].cores
     for split in found.splits:
         stage = split.worst("uneven_executors")
-        tasks.update({name: share.tasks for name, share in stage.executors.items()} if stage is not None else {})
+        if stage is not None:
+            tasks.update({name: share.tasks for name, share in stage.executors.items()})
+            cores = split.cores
     [(name, count)] = tasks.most_common(1) or [("unknown", 0)]
-    cores = {each.executor_id: each.cores for each in view.cluster.executors}
     share, even = count / max(1, tasks.total()), cores.get(name, 0) / max(1, sum(cores.values()))
     return Told(
         Component("executor", name),

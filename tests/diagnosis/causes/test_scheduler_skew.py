@@ -1,9 +1,10 @@
 from ledgerops.diagnosis.cause import check
 from ledgerops.diagnosis.causes.scheduler_skew import CAUSE
-from tests.diagnosis.conftest import late, stage
+from tests.diagnosis.conftest import late, stage, with_executors
 from tests.tables import cases
 
 TWO = {"driver": 0, "1": 1, "2": 1}
+TWENTY = TWO | {f"{number}": 1 for number in range(3, 23)}
 
 
 def on(first: int, second: int, seconds: float = 1.0, slower: float = 1.0) -> list:
@@ -42,3 +43,18 @@ def test_an_executor_that_does_nearly_all_is_named_with_what_that_costs(history,
 )
 def test_others_are_not(history, stages, cores):
     assert list(check(CAUSE, late(history, stages, cores=cores))) == []
+
+
+@cases(
+    "stages, samples, told",
+    ("they joined after all batches", on(20, 20, 0.2), [(90, TWO), (1, TWENTY)], []),
+    ("they joined while the newest ran", on(20, 20, 0.2), [(90, TWO), (4, TWENTY)], []),
+    ("they were there, and got no task", on(20, 20, 0.2), [(90, TWENTY)], ["50% of the tasks with 5% of the cores"]),
+    ("a lost one came back, without its state", on(4, 0), [(90, {"1": 1}), (70, TWO)], ["100% of the tasks with 50%"]),
+    ("it was lost before the batches", on(4, 0), [(90, TWO), (70, {"1": 1})], []),
+    ("others joined since", on(4, 0), [(90, TWO), (1, TWENTY)], ["100% of the tasks with 50% of the cores"]),
+)
+def test_executors_get_tasks_of_the_batches_at_whose_begin_they_are_there(history, stages, samples, told):
+    view = with_executors(late(history, stages), *samples)
+    found = [finding.summary for finding in check(CAUSE, view)]
+    assert len(found) == len(told) and all(words in each for words, each in zip(told, found, strict=True))

@@ -188,7 +188,9 @@ def _partitions(tape: Tape) -> Counter[Place]:
 
 def _tiny_tasks(tape: Tape) -> float:
     """Of the stages of the newest batch whose tasks are many and have hardly anything to do."""
-    return total_of((each for each in tape.stages(tape.named()[-1]) if tiny(each, tape.cores)), "tasks")
+    batch = tape.named()[-1]
+    cores = sum(tape.cores_during(batch).values())
+    return total_of((each for each in tape.stages(batch) if tiny(each, cores)), "tasks")
 
 
 # -- cores

@@ -16,10 +16,9 @@ READ_STAGES = 8  # a batch with so many may have more of which nothing is known,
 
 
 class Ground(NamedTuple):
-    """What is known beside the batch: cores by executor, what a stage waits for that reads and writes, and whether the
-    last stage can wait for a sink."""
+    """What is known beside the batch: what a stage waits for that reads and writes, and whether one that writes can
+    wait for a sink."""
 
-    cores: Mapping[str, int]
     alone: str
     sink_waits: bool
     reading: str  # what a stage waits for that only reads
@@ -36,9 +35,8 @@ def ground(tape: Tape) -> Ground:
         alone = "sink_wait"
     elif keeps_nothing or _answers_slowly(tape) or _asks_long(tape):
         alone = "source_wait"
-    cores = {each["executor_id"]: each["cores"] for each in tape.executors if each["cores"]}
     reading = "waiting" if rates else "source_wait"
-    return Ground(cores, alone, not (keeps_nothing or _python_computes(tape)), reading)
+    return Ground(alone, not (keeps_nothing or _python_computes(tape)), reading)
 
 
 def _answers_slowly(tape: Tape) -> bool:
@@ -90,9 +88,10 @@ def parts_of(tape: Tape, batch: Batch, known: Ground, with_tasks: bool = True) -
     at_driver = min(between, sum(_at_driver(stages, scan) for scan in table_stages(batch, stages)))
     found["driver_between"] = between - at_driver
     walls = [max(0.0, stage["ended"] - stage["started"]) for stage in stages]
+    cores = tape.cores_during(batch)
     for stage, wall in zip(stages, walls, strict=True):
         share = wall / sum(walls) if sum(walls) else 1 / len(stages)
-        found.update(_of_stage(stage, share * at_work, known.cores))
+        found.update(_of_stage(stage, share * at_work, cores))
     even = found.pop("even", 0.0)
     ran_seconds = total_of(stages, "run_seconds")
     for name, seconds in _of_tasks(tape, batch, stages, known) if ran_seconds else [("waiting", 1.0)]:
