@@ -315,7 +315,7 @@ def parse_stage(
         shuffle_read_bytes=int(stage["shuffleReadBytes"]), shuffle_write_bytes=int(stage["shuffleWriteBytes"]),
         spill_bytes=int(stage["memoryBytesSpilled"] + stage["diskBytesSpilled"]),
         executors={
-            str(name): ExecutorShare(int(each["succeededTasks"]), each["taskTime"] / 1000, _records_of(each))
+            str(name): ExecutorShare(int(each["succeededTasks"]), each["taskTime"] / 1000)
             for name, each in shares.items()
         },
         records_score=skew_score(records) if len(tasks) == stage["numTasks"] > 1 else None,
@@ -338,13 +338,11 @@ def _without(stage: Mapping[str, Any], failed: Sequence[Mapping[str, Any]]) -> M
         share["taskTime"] = max(0, share["taskTime"] - (task.get("duration") or 0))
         if not metrics:
             continue
-        rows = {
+        lost = {
             "inputRecords": metrics["inputMetrics"]["recordsRead"],
             "shuffleReadRecords": metrics["shuffleReadMetrics"]["recordsRead"],
-        }
-        times = {name: metrics.get(name, 0) for name in ("executorRunTime", "executorCpuTime", "jvmGcTime")}
-        for totals, lost in ((whole, rows | times), (share, rows)):
-            totals |= {name: max(0, totals.get(name, 0) - amount) for name, amount in lost.items()}
+        } | {name: metrics.get(name, 0) for name in ("executorRunTime", "executorCpuTime", "jvmGcTime")}
+        whole |= {name: max(0, whole.get(name, 0) - amount) for name, amount in lost.items()}
     return whole | {"executorSummary": shares}
 
 

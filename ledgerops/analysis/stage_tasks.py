@@ -49,7 +49,7 @@ class StageTasks:
         shuffled = read["Total Records Read"]
         records = metrics["Input Metrics"]["Records Read"] + shuffled
         name = str(info["Executor ID"])
-        share = self._executors.get(name, ExecutorShare(0, 0.0, 0))
+        share = self._executors.get(name, ExecutorShare(0, 0.0))
         input_bytes = metrics["Input Metrics"]["Bytes Read"]
         read_bytes = read["Local Bytes Read"] + read["Remote Bytes Read"]
         spilled = metrics["Memory Bytes Spilled"] + metrics["Disk Bytes Spilled"]
@@ -70,7 +70,7 @@ class StageTasks:
         self._cpu += cpu
         self._gc += gc
         self._shuffle_seconds += waited
-        self._executors[name] = ExecutorShare(share.tasks + 1, share.run_seconds + seconds, share.records + records)
+        self._executors[name] = ExecutorShare(share.tasks + 1, share.run_seconds + seconds)
 
     def summary(self, info: Json) -> StageSummary | None:
         """The stage whose `Stage Info` is given; None without a task that ended well. Raises as `add` does."""

@@ -202,7 +202,6 @@ class ExecutorShare:
 
     tasks: int
     run_seconds: float
-    records: int
 
 
 @dataclass(frozen=True, slots=True)

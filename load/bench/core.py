@@ -149,7 +149,7 @@ def _stage(number: int, began: float, tasks: int, shuffle: bool) -> StageSummary
         ended=began + 0.25, run_seconds=0.4, cpu_seconds=0.3, gc_seconds=0.01, seconds_median=0.4 / tasks,
         seconds_max=0.5 / tasks, records=2000, records_median=2000 / tasks, records_max=2200 / tasks,
         reads_shuffle=shuffle, input_bytes=100_000, shuffle_read_bytes=80_000, shuffle_write_bytes=80_000,
-        spill_bytes=0, executors={"driver": ExecutorShare(tasks, 0.4, 2000)}, records_score=5.0, seconds_score=8.0,
+        spill_bytes=0, executors={"driver": ExecutorShare(tasks, 0.4)}, records_score=5.0, seconds_score=8.0,
     )  # fmt: skip
 
 

@@ -256,7 +256,7 @@ def test_attempts_that_failed_are_told_apart_from_those_that_ended_well(ui, benc
     assert (found.failed_tasks, found.failed_seconds) == (1, 1.6)
     assert found.failure == "java.io.IOException: no route\nCaused by: gone"  # as exceptions are: without its stack
     assert (found.run_seconds, found.cpu_seconds, found.gc_seconds, found.records) == (1.5, 1.5, 0.06, 100)
-    assert found.executors["driver"] == ExecutorShare(tasks, 1.5, 100)
+    assert found.executors["driver"] == ExecutorShare(tasks, 1.5)
 
 
 def test_it_asks_again_only_for_a_new_batch_and_after_the_interval(ui, bench):

@@ -58,7 +58,7 @@ def stage(
         cpu_seconds=run * cpu, gc_seconds=run * gc, seconds_median=seconds[len(seconds) // 2], seconds_max=seconds[-1],
         records=int(rows), records_median=records[tasks // 2], records_max=records[-1], reads_shuffle=shuffle,
         input_bytes=0, shuffle_read_bytes=0, shuffle_write_bytes=0 if writes else 1000, spill_bytes=spill,
-        executors={each: ExecutorShare(ran, took, int(rows * ran / tasks)) for each, (ran, took) in shares.items()},
+        executors={each: ExecutorShare(ran, took) for each, (ran, took) in shares.items()},
     )  # fmt: skip
 
 

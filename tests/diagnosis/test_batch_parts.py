@@ -30,7 +30,7 @@ def stage(began: float, ended: float, run: float, **changes: object) -> StageSum
         stage_id=0, name="save", tasks=2, failed_tasks=0, started=T0 + began, ended=T0 + ended, run_seconds=run,
         cpu_seconds=0.0, gc_seconds=0.0, seconds_median=run / 2, seconds_max=run / 2, records=1000, records_median=500,
         records_max=500, reads_shuffle=True, input_bytes=0, shuffle_read_bytes=0, shuffle_write_bytes=0, spill_bytes=0,
-        executors={"driver": ExecutorShare(2, run, 1000)},
+        executors={"driver": ExecutorShare(2, run)},
     )  # fmt: skip
     return replace(plain, **changes)  # type: ignore[arg-type]
 
@@ -184,10 +184,10 @@ def uneven(records: list[int], seconds: list[float], wall: float | None = None, 
 
 FOUR, TWO_EACH = Facts({"driver": 4}), Facts({"1": 2, "2": 2})
 LONE = [0.4, 0.4, 0.4, 4.0]
-ON_TWO = {"1": ExecutorShare(2, 2.0, 1000), "2": ExecutorShare(2, 4.4, 1000)}
-IN_WAVES = {"1": ExecutorShare(6, 3.0, 3000), "2": ExecutorShare(3, 3.0, 1500)}
+ON_TWO = {"1": ExecutorShare(2, 2.0), "2": ExecutorShare(2, 4.4)}
+IN_WAVES = {"1": ExecutorShare(6, 3.0), "2": ExecutorShare(3, 3.0)}
 ONE_AFTER_ANOTHER = uneven([500] * 9, [0.5] * 6 + [1.0] * 3, 3.0, executors=IN_WAVES)
-ALL_ON_ONE = uneven([500] * 4, [1.0] * 4, 4.0, executors={"1": ExecutorShare(4, 4.0, 2000)})
+ALL_ON_ONE = uneven([500] * 4, [1.0] * 4, 4.0, executors={"1": ExecutorShare(4, 4.0)})
 
 
 @cases(
@@ -385,7 +385,7 @@ def made_stages(draw: st.DrawFn) -> StageSummary:
         records_max=records * most, cpu_seconds=run * draw(shares),
         gc_seconds=run * 2 * draw(shares), shuffle_seconds=draw(st.none() | amounts),
         spill_bytes=draw(st.integers(0, 2**30)), reads_shuffle=draw(st.booleans()),
-        executors={"1": ExecutorShare(on_first, first, 0), "2": ExecutorShare(count - on_first, run - first, 0)},
+        executors={"1": ExecutorShare(on_first, first), "2": ExecutorShare(count - on_first, run - first)},
     )  # fmt: skip
 
 

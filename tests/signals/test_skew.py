@@ -39,7 +39,7 @@ def executor(name: str, cores: int) -> Executor:
 
 def of_executors(busy: dict[str, float], tasks: int, *executors: Executor) -> tuple[float, float] | None:
     """The skew of executors in a stage whose tasks kept some busy for so many seconds."""
-    shares = {name: ExecutorShare(1, seconds, 10) for name, seconds in busy.items()}
+    shares = {name: ExecutorShare(1, seconds) for name, seconds in busy.items()}
     stage = SimpleNamespace(tasks=tasks, executors=shares, records_median=0.0, seconds_median=0.0)
     cluster = Cluster([Host(T0, 2, 0.5, 2**33, 2**32, None, None, (), executors)])
     return skew.Skew(SimpleNamespace(last=None, widest_stage=stage), cluster).ratios.get("executor")
