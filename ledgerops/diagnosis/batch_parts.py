@@ -228,8 +228,10 @@ def _handed_over(batch: Progress, stages: Sequence[StageSummary]) -> float:
 
 
 def makes_rows(stage: StageSummary) -> bool:
-    """Whether its slowest task writes far more rows than any task of it reads."""
-    return (stage.slowest_wrote or 0) > max(FEW_RECORDS, FAR_TIMES * stage.records_max)
+    """Whether its slowest task writes far more rows than any task of it reads. Of a persisted batch Spark counts
+    thousands as one record, but ten bytes hold no more than a row."""
+    read = max(stage.records_max, stage.input_bytes / max(1, stage.tasks) / 10)
+    return (stage.slowest_wrote or 0) > max(FEW_RECORDS, FAR_TIMES * read)
 
 
 def _rows_a_task(stage: StageSummary) -> float:

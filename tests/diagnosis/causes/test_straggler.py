@@ -60,15 +60,18 @@ def test_others_are_not(history, stages, more):
 
 
 @cases(
-    "wrote, tail, step",
-    ("it explodes", 2_500_147, "; it reads at most 500 and writes 2,500,147", "find the record"),
-    ("three rows of each are nothing special", 1_400, "", "see what the slow task does"),
-    ("not known", None, "", "see what the slow task does"),
+    "wrote, size, tail, step",
+    ("it explodes", 2_500_147, 0, "; it reads at most 500 and writes 2,500,147", "find the record"),
+    ("a row of a file does", 2_500_147, 2**20, "; it reads at most 500 and writes 2,500,147", "find the record"),
+    ("three rows of each are nothing special", 1_400, 0, "", "see what the slow task does"),
+    ("a record is 10,000 persisted rows", 5_000_000, 2**30, "", "see what the slow task does"),
+    ("not known", None, 0, "", "see what the slow task does"),
 )
-def test_a_slow_task_that_makes_far_more_rows_than_it_reads_is_told_so(history, wrote, tail, step):
+def test_a_slow_task_that_makes_far_more_rows_than_it_reads_is_told_so(history, wrote, size, tail, step):
     view = late(history, LONE, cores=4)
     for place, tasks in enumerate(view.history.tasks):
-        view.history.tasks[place] = replace(tasks, stages=(replace(tasks.stages[0], slowest_wrote=wrote),))
+        ran = replace(tasks.stages[0], slowest_wrote=wrote, input_bytes=size)
+        view.history.tasks[place] = replace(tasks, stages=(ran,))
     [finding] = check(CAUSE, view)
 
     assert f" for as many records{tail}: the others wait" in finding.summary
