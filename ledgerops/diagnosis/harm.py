@@ -22,7 +22,7 @@ from ledgerops.diagnosis.limits import (
     VERY_LONG_SECONDS,
 )
 from ledgerops.model.history import backlog
-from ledgerops.model.records import Progress
+from ledgerops.model.records import LONG_RUNNING, Progress
 from ledgerops.signals.baseline import OVER_RATIO, RECENT_BATCHES
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
@@ -152,9 +152,9 @@ def _candidates(view: QueryView) -> Sequence[Owed]:
 
 def _turns(view: QueryView) -> Sequence[Turn]:
     """The newest batches after the first one, and the running one once it has outlasted the interval; none where all
-    are in time."""
+    are in time. A batch in real-time mode lasts for its interval and what it takes to plan and commit it."""
     interval = view.trigger.interval
-    if not interval or view.plan.ends_itself:
+    if not interval or view.plan.ends_itself or view.plan.trigger in LONG_RUNNING:
         return []
     batches = view.baseline.settled
     steady = view.baseline.steady[0].started if view.baseline.steady else view.now
@@ -221,7 +221,7 @@ def examined(view: QueryView) -> bool:
     """Whether it is worth saying where the time goes: the query is harmed, or its batches are long and never pause."""
     if harm(view) is not None:
         return True
-    if view.run.is_idle or view.plan.ends_itself:
+    if view.run.is_idle or view.plan.ends_itself or view.plan.trigger in LONG_RUNNING:
         return False
     latest = view.baseline.recent
     if len(latest) < RECENT_BATCHES:

@@ -42,6 +42,7 @@ def test_harm_needs_no_past(history, case, expected):
     assert kind(history(**case)) == expected
 
 
+REAL_TIME = {"interval": 5.0, "seconds": [6.4] * 12, "plan": {"trigger": "real_time"}}
 SETTLING = [0.5, 1.0, 1.5, 1.75, 1.87, 1.94, 1.97, 1.99, 2.0, 2.0]
 SETTLES = {"warm": 0, "interval": 0.0, "seconds": SETTLING[1:], "rows": [int(1000 * each) for each in SETTLING[:-1]]}
 
@@ -63,6 +64,7 @@ SETTLES = {"warm": 0, "interval": 0.0, "seconds": SETTLING[1:], "rows": [int(100
     ("back to back, heavy but stable", {"warm": 0, "interval": 0.0, "seconds": [3.0] * 16}),
     ("batches that settle at half the capacity", SETTLES),
     ("idle", {"seconds": [3.0] * 6, "idle": True}),
+    ("real-time mode, with what it takes to plan and commit", REAL_TIME),
 )
 def test_what_is_only_busy_is_not_harmed(history, case):
     assert harm(history(**case)) is None
@@ -141,6 +143,7 @@ UNKNOWN = {"plan": {"trigger": None, "trigger_interval": None}}  # as of an even
     ("a first batch of half a minute", FEW_AND_LONG | {"seconds": [25.0]}, True),
     ("a first batch that is shorter", FEW_AND_LONG | {"seconds": [15.0]}, False),
     ("a quick one follows", FEW_AND_LONG | {"seconds": [25.0, 3.0]}, False),
+    ("real-time mode", REAL_TIME | {"seconds": [6.4] * 3}, False),
 )
 def test_batches_that_never_pause_and_take_long_are_examined(history, case, worth):
     assert examined(history(**{"warm": 0, "seconds": [12.0, 7.0, 7.0]} | case)) is worth

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ledgerops.diagnosis.limits import FAR_TIMES
 from ledgerops.model.head_table import offsets_read_at
 from ledgerops.model.history import TREND_SECONDS, TrendPoint
-from ledgerops.model.records import Progress
+from ledgerops.model.records import LONG_RUNNING, Progress
 from ledgerops.signals.baseline import RECENT_BATCHES, WARM_UP_SECONDS
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
@@ -41,6 +41,8 @@ class Creep(NamedTuple):
 def creep(view: QueryView) -> Creep | None:
     """The rise over the shortest window that shows one."""
     newest = view.batches[-3:]
+    if view.plan.trigger in LONG_RUNNING:
+        return None  # its batches fill the interval whatever there is to do
     if not newest or not view.interval or max(_full(view, b.rows, b.duration) for b in newest) < MIN_FULLNESS:
         return None
     since = (view.history.started_at or view.batches[0].started) + WARM_UP_SECONDS + TREND_SECONDS

@@ -1,7 +1,7 @@
 """The alert of the rule trigger-overrun: batches take longer than their trigger interval."""
 
 from ledgerops.mixin.alerts.model import Alert, Case
-from ledgerops.mixin.alerts.promql import BY, TRIGGER
+from ledgerops.mixin.alerts.promql import BY, TRIGGER, of_ending
 from ledgerops.mixin.site import Site
 
 WINDOW_SECONDS = 300.0
@@ -14,7 +14,9 @@ def _expression(site: Site) -> str:
     newest = f"max {BY} (max_over_time({site.series(DURATION)}[{site.window(NOW_SECONDS)}]))"
     # a query that runs back to back has an interval of 0 and nothing to overrun
     interval = f"on (job, app, query) ({site.series(TRIGGER)} > 0)"
-    return f"{mean} > {interval} and {newest} > {interval}"
+    # a batch in real-time mode lasts for its interval and what it takes to plan and commit it
+    real_time = site.series("ledgerops_query_info", 'trigger=~"real_time( .+)?"')  # the label has the interval
+    return f"{mean} > {interval} and {newest} > {interval} unless on (job, app, query) {real_time}"
 
 
 ALERT = Alert(
@@ -31,6 +33,8 @@ ALERT = Alert(
         Case("stays quiet", "quick again before it waited for two minutes",
              {DURATION: "2x20 60x3 2x60", INTERVAL: "5x90"}, 480, False),
         Case("stays quiet", "back to back", {DURATION: "8x60", INTERVAL: "0x60"}, 600, False),
+        Case("stays quiet", "real-time mode", {DURATION: "8x60", INTERVAL: "5x60", of_ending("real_time 5s"): "1x60"},
+             600, False),
         Case("resolves", "quick again", {DURATION: "8x30 2x60", INTERVAL: "5x90"}, 1200, False),
         Case("series vanishes", "the query ended", {DURATION: "8x30 stale", INTERVAL: "5x30 stale"}, 1200, False),
         Case("query restarts", "a slow first batch", {DURATION: "2x20 12x3 2x40", INTERVAL: "5x60"}, 500, False),

@@ -65,6 +65,12 @@ def test_others_are_not(history, shape, moments):
         assert list(RULE.check(load(history, shape, batches=batches))) == []
 
 
+def test_a_batch_in_real_time_mode_fills_its_interval_whatever_there_is_to_do(history):
+    always = {"per_row": 0.0, "overhead": 2.0, "batches": 54}
+    assert list(RULE.check(load(history, rising, **always)))
+    assert list(RULE.check(load(history, rising, plan={"trigger": "real_time"}, **always))) == []
+
+
 @cases("case", ("a start", {"warm": 0}), ("level", {"seconds": [1.0] * 20}), ("back to back", {"interval": 0.0}))
 def test_a_query_of_which_little_is_known_is_not(history, case):
     assert list(RULE.check(history(**case))) == []
