@@ -67,6 +67,22 @@ def test_the_batch_that_runs_counts_as_those_before_it(victim):
 
 
 @cases(
+    "took, every, quick, before, found",
+    ("batches without a pause", 100.0, 2.0, 150, 1.0, None),
+    ("the first of which ended long ago", 140.0, 2.0, 120, 1.0, None),
+    ("a pause while the query was last in time", 250.0, 312.0, 300, 1.0, None),
+    ("batches that used less of the cores before", 100.0, 2.0, 150, 0.25, "hog"),
+)
+def test_one_whose_batches_are_long_is_not_new(victim, took, every, quick, before, found):
+    """No batch of it need have ended in the last minute in which the query was in time."""
+    view = victim(warm=quick, seconds=[5] * 10)
+    long = stage(seconds=[before * took] * 2, wall=took)
+    hog = crowd.neighbour(view, None if before == 1.0 else 50, light=long, every=every)
+    hog.set_running(Running(view.now, "run-hog", max(hog.last.ended, hog.last.started + every), "Processing"))
+    assert who(beside(view, hog)) == found
+
+
+@cases(
     "changes, other",
     ("no harm", {"seconds": [1.4] * 4}, {"heavy_since": 18}),
     ("six times the rows", {"rows": 6000}, {"heavy_since": 18}),

@@ -39,7 +39,8 @@ FORMULAS: Mapping[str, str] = {
     "taken while a stage of this query is ready and none of its tasks runs",
     "own_cores": "the same of this query, by the tasks of its batches",
     "slots": "cores of the active executors",
-    "usual_neighbour_cores": "neighbour_cores during the last minute of the usual batches of this query",
+    "usual_neighbour_cores": "neighbour_cores during the last minute of the usual batches of this query, or since the "
+    "last batch of the other query that had ended by then began, if that is longer ago",
     "late_queries": "other queries that outlast their interval, and whose tasks compute for half of their time or more",
     "slowdown_at_equal_rows": "median duration of the newest batches divided by the usual one, and by their rows over "
     "the usual where these are more",

@@ -60,10 +60,10 @@ def cores_per_batch_second(history: History, since: float, until: float) -> floa
     return ran / spent if spent else None
 
 
-def _spans(history: History, since: float, until: float, running: bool = True) -> list[Span]:
+def _spans(history: History, since: float, until: float) -> list[Span]:
     """From when to when its batches ran that touch the time between two instants, with the one that runs now."""
     spans = [(each.started, each.ended) for each in history.run if each.ended >= since and each.started <= until]
-    if running and history.running is not None:
+    if history.running is not None and history.running.since <= until:
         spans.append((history.running.since, until))
     return spans
 
@@ -72,12 +72,12 @@ def _overlap(one: Span, other: Span) -> float:
     return max(0.0, min(one[1], other[1]) - max(one[0], other[0]))
 
 
-def cores_taken(history: History, since: float, until: float, earlier: bool = False) -> float | None:
-    """Cores that a query's tasks use between two instants; with `earlier` by what it did before `until` only.
+def cores_taken(history: History, since: float, until: float) -> float | None:
+    """Cores that a query's tasks use between two instants, by what it did before `until` only.
 
     Its tasks are read of some batches only; the others, and the one that runs now, count with what these use.
     """
-    spans = _spans(history, since, until, running=not earlier)
+    spans = _spans(history, since, until)
     if not spans or until <= since:
         return 0.0
     rate = cores_per_batch_second(history, since, until)
@@ -237,12 +237,12 @@ def _waits(view: QueryView) -> list[list[Span]]:
 
 
 def _before(other: History, view: QueryView) -> float | None:
-    """What the other query took while this one had its usual batches."""
+    """What the other query took while this one had its usual batches: in their last minute, or since the last batch of
+    it that had ended by then began, where that is longer ago."""
     usual = view.baseline.usual
     if not usual:
         return None
     until = usual[-1].ended
-    since = max(usual[0].started, until - WINDOW_SECONDS)
-    if not any(since <= batch.ended <= until for batch in other.run):
-        return None
-    return cores_taken(other, since, until, earlier=True)
+    last = next((batch.started for batch in reversed(other.run) if batch.ended <= until), until)
+    since = max(usual[0].started, min(last, until - WINDOW_SECONDS))
+    return cores_taken(other, since, until) if _spans(other, since, until) else None

@@ -58,9 +58,11 @@ def neighbour(
     light: StageSummary | None = None,
     heavy: StageSummary | None = None,
     began: float = 0.0,
+    every: float = 2.0,
 ) -> History:
     """A query that runs from `began` seconds after the view's on; from `heavy_since` seconds before now its stages are
-    `heavy` (by default both slots for 5 s), before `light` (half a second on one)."""
+    `heavy` (by default both slots for 5 s), before `light` (half a second on one). A batch begins `every` so many
+    seconds."""
     light, heavy = light or stage(seconds=[0.3, 0.2], wall=0.3), heavy or stage(seconds=[4.8, 4.8], wall=4.9)
     other = History(name)
     at = (view.history.started_at or 0.0) + began
@@ -76,7 +78,7 @@ def neighbour(
             phases={"add_batch": took - 0.1}, sources=(), sink="Noop", output_rows=None,
         ))  # fmt: skip
         other.tasks.append(TaskSummary(f"run-{name}", number, placed([what], at + 0.1)))
-        at += max(2.0, took)
+        at += max(every, took)
     return other
 
 

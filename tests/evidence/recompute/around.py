@@ -258,7 +258,7 @@ def _stretch_of_tasks(tape: Tape) -> list[float]:
     return [*_stretch(tape), *others]
 
 
-def _cores(tape: Tape, since: float, until: float, running: bool) -> float:
+def _cores(tape: Tape, since: float, until: float) -> float:
     """Cores that the tasks of a query take between two instants: those of a second of its batches, times the share of
     the time that its batches take."""
     ran = spent = 0.0
@@ -267,7 +267,7 @@ def _cores(tape: Tape, since: float, until: float, running: bool) -> float:
         if batch.end <= until and stages and (batch.end >= since or not spent):
             ran, spent = ran + total_of(stages, "run_seconds"), spent + batch.seconds
     spans = [(batch.start, batch.end) for batch in tape.run if batch.end >= since and batch.start <= until]
-    if running and tape.running is not None:
+    if tape.running is not None:
         spans.append((max(tape.running["since"], tape.newest.end if tape.all else 0.0), until))
     busy = sum(max(0.0, min(end, until) - max(begin, since)) for begin, end in spans)
     return ran / spent * min(1.0, busy / (until - since))
@@ -276,8 +276,7 @@ def _cores(tape: Tape, since: float, until: float, running: bool) -> float:
 def _cores_now(tape: Tape, of: Tape) -> list[float]:
     """Of a query while the newest batches of another one, or of its own, ran."""
     return [
-        _cores(of, batches[0].start, tape.now if tape.running_seconds else batches[-1].end, running=True)
-        for batches in _judged(tape)
+        _cores(of, batches[0].start, tape.now if tape.running_seconds else batches[-1].end) for batches in _judged(tape)
     ]
 
 
@@ -288,8 +287,9 @@ def _neighbour_now(tape: Tape) -> list[float]:
 
 
 def _neighbour_before(tape: Tape) -> float:
-    since, until = _usual(tape)[0].start, _usual(tape)[-1].end
-    return _cores(tape.beside(tape.name), max(since, until - MINUTE), until, running=False)
+    since, until, other = _usual(tape)[0].start, _usual(tape)[-1].end, tape.beside(tape.name)
+    begun = max((batch.start for batch in other.run if batch.end <= until), default=until)
+    return _cores(other, max(since, min(begun, until - MINUTE)), until)
 
 
 # -- the observer
