@@ -52,10 +52,8 @@ def keeps_all(view: QueryView, operator: StateOperator) -> bool:
 
 def watermark_bounds(view: QueryView, operator: StateOperator) -> bool:
     """Whether a watermark may remove the operator's state."""
-    never = keeps_all(view, operator) or has_no_timeout(view, operator) or has_no_time(view, operator)
-    if never or not has_watermark(view):
-        return False
-    return keeps_own_time(view, operator) or not is_function(operator)
+    never = keeps_all(view, operator) or is_function(operator) or has_no_time(view, operator)
+    return not never and has_watermark(view)
 
 
 def is_function(operator: StateOperator) -> bool:

@@ -13,7 +13,6 @@ MIN_PLANNED_ROWS = 100  # where the plan says that nothing removes them
 # where it had stopped growing before in the same run, the initial fill of its keys is over
 CHANGED_SECONDS = 12.0
 MIN_WATERMARK_ADVANCE_SECONDS = 2 * DAY_SECONDS  # by then windows of a day have closed
-MIN_OWN_TIME_SECONDS = 1800.0  # without a removal, where an operator has timers or a time to live
 
 
 def unbounded(view: QueryView) -> Iterator[tuple[StateOperator, state_trend.Reports]]:
@@ -23,6 +22,8 @@ def unbounded(view: QueryView) -> Iterator[tuple[StateOperator, state_trend.Repo
         return
     came_far = _watermark_came_far(view, batches)
     for index, operator in enumerate(view.operators):
+        if state_cost.keeps_own_time(view, operator):
+            continue  # a time to live may be a day
         if state_cost.watermark_bounds(view, operator) and not came_far:
             continue
         all_reported = state_cost.reports(batches, index)
@@ -46,7 +47,6 @@ def _only_grows(view: QueryView, operator: StateOperator, reported: state_trend.
     if len(reported) < enough or state_trend.forgets(view, reported):
         return False
     least = CHANGED_SECONDS if changed else MIN_GROWING_SECONDS
-    least = MIN_OWN_TIME_SECONDS if state_cost.keeps_own_time(view, operator) else least
     rows = MIN_PLANNED_ROWS if state_cost.has_no_timeout(view, operator) else state_trend.MIN_GROWTH_ROWS
     seconds, grown, read = state_trend.grown(reported)
     if seconds < least or grown < rows or read <= 0:

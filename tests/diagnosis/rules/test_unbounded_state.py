@@ -131,6 +131,12 @@ def test_where_the_watermark_may_remove_rows_nothing_is_said(history, without, n
     assert beside_a_watermark(history, WATERMARK | {"without_event_time": without}, growing(30, name=name)) == []
 
 
+LIVES_A_DAY = [
+    each | {"custom": NO_TIMES | {"numValueStateWithTTLVars": 1.0}}
+    for each in growing(195, name="transformWithStateInPySparkExec")
+]
+
+
 @cases(
     "operators, more",
     ("too early to tell", growing(12), {}),
@@ -144,6 +150,7 @@ def test_where_the_watermark_may_remove_rows_nothing_is_said(history, without, n
     ("the first window is not over", growing(30), {"watermark": MARKS}),
     ("a watermark that is not set yet", growing(30), {"plan": {"watermarks": {"event_time": 30.0}}}),
     ("an operator with its own time to live", growing(30, name="transformWithStateInPySparkExec"), {}),
+    ("a time to live of a day", LIVES_A_DAY, {"interval": 10.0}),
 )
 def test_others_are_not(history, operators, more):
     assert list(RULE.check(history(warm=0, operators=operators, **more))) == []
