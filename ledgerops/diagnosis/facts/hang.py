@@ -1,14 +1,17 @@
 """How long a batch may run before it counts as hanging, by what is usual for the query, and whether it is watched."""
 
 from itertools import pairwise
+from math import inf
 from statistics import median
 from typing import NamedTuple
 
 from ledgerops.diagnosis.facts import growth
 from ledgerops.diagnosis.facts.contention import cpu_use
 from ledgerops.diagnosis.facts.deleted_offsets import MAX_ANSWER_SECONDS
-from ledgerops.diagnosis.limits import CLEAR_TIMES, FAR_TIMES, SHOWN_BATCHES, VERY_FAR_TIMES, VERY_LONG_SECONDS
+from ledgerops.diagnosis.limits import CLEAR_TIMES, FAR_TIMES, MOSTLY, SHOWN_BATCHES, VERY_FAR_TIMES, VERY_LONG_SECONDS
+from ledgerops.model.history import TREND_SECONDS
 from ledgerops.model.records import LONG_RUNNING
+from ledgerops.signals.baseline import WARM_UP_SECONDS
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
@@ -17,7 +20,8 @@ MIN_STUCK_SECONDS = 30.0
 MOVING_SECONDS = 10.0  # in which a task ended or a job began: two looks of the watchdog at a busy driver
 # over what was seen lately, or its rows explain; under overload a batch may take twice the one before
 MIN_TIMES_LASTING = 4.0
-MIN_TIMES_REPEATED = 1.5  # over the second longest batch of all that are remembered: some batches are long in turns
+# over the second longest batch of all that are remembered, as some are long in turns, and one that its rows made long
+MIN_TIMES_REPEATED = 1.5
 # the first batch of a run may read a long backlog, restore state and start executors
 MAX_FIRST_BATCH_SECONDS = 300.0
 MIN_WAITING_SECONDS = 60.0  # without a running job, where planning would take CPU, or without any event
@@ -55,12 +59,21 @@ def limits(view: QueryView) -> Limits:
     expected = max(
         VERY_FAR_TIMES * usual,
         MIN_TIMES_LASTING * lasting,
-        MIN_TIMES_REPEATED * view.baseline.durations[-2],
+        MIN_TIMES_REPEATED * max(view.baseline.durations[-2], _longest_burst(view)),
         2 * interval,
         MIN_TIMES_LASTING * usual * times_usual_rows(view),
     )
     stuck = max(MIN_STUCK_SECONDS, expected)
     return Limits(stuck if moves(view) else max(VERY_LONG_SECONDS, expected), stuck)
+
+
+def _longest_burst(view: QueryView) -> float:
+    """Seconds of the longest batch of the hour that is remembered, without the start of the run, that did at least half
+    as many rows a second as usual: rows that come in bulk each hour take as long again. One that hung did few."""
+    rates = [batch.rows / batch.duration for batch in view.baseline.settled if batch.rows and batch.duration]
+    least, began = MOSTLY * median(rates or [inf]), (view.history.started_at or 0.0) + WARM_UP_SECONDS + TREND_SECONDS
+    points = [point for point in view.history.trend if point.at - point.batch_seconds >= began]
+    return max((each.batch_seconds for each in points if each.rows >= least * each.batch_seconds), default=0.0)
 
 
 def longest_silence(view: QueryView) -> float | None:
