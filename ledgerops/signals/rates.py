@@ -1,7 +1,7 @@
 """Rows a second: what arrives at a query's sources, what it reads, and what it processes while it is busy."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from ledgerops.model import head_table
 from ledgerops.model.records import Offsets, Progress
@@ -44,13 +44,18 @@ def arrival_between(earlier: Progress, later: Progress, factors: Mapping[str, fl
     }
 
 
-def read_over(batches: Sequence[Progress]) -> float | None:
-    """Rows a second that some batches of a query read, over the time in which these rows came where each reads all
-    there is: since the first of them asked its sources until the last did. None for fewer than two."""
+def rows_of(batch: Progress, sources: Collection[str] = ()) -> int:
+    """The rows that a batch read from some sources, by their names; from all where none is given."""
+    return sum([each.rows for each in batch.sources if each.name in sources]) if sources else batch.rows
+
+
+def read_over(batches: Sequence[Progress], sources: Collection[str] = ()) -> float | None:
+    """Rows a second, as `rows_of`, that some batches of a query read, over the time in which these rows came where each
+    reads all there is: since the first of them asked its sources until the last did. None for fewer than two."""
     if len(batches) < 2:
         return None
     span = head_table.offsets_read_at(batches[-1]) - head_table.offsets_read_at(batches[0])
-    return sum(batch.rows for batch in batches[1:]) / span if span > 0 else None
+    return sum(rows_of(batch, sources) for batch in batches[1:]) / span if span > 0 else None
 
 
 class Rates:
@@ -76,11 +81,6 @@ class Rates:
     def arrival(self) -> float | None:
         """Rows a second that arrive, over all sources that report their heads."""
         return sum(self.arrival_by_source.values()) if self.arrival_by_source else None
-
-    def arrival_over(self, batches: Sequence[Progress]) -> float | None:
-        """Rows a second that arrived between the first and the last of some batches, over all sources."""
-        found = arrival_between(batches[0], batches[-1], self.rows_per_offset) if len(batches) > 1 else {}
-        return sum(found.values()) if found else None
 
     @kept
     def read_by_source(self) -> Mapping[str, float]:

@@ -15,7 +15,7 @@ from ledgerops.signals.baseline import CHANGED_RATIO, OVER_RATIO, RECENT_BATCHES
 from ledgerops.signals.lag import lefts
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
-from ledgerops.signals.rates import read_over
+from ledgerops.signals.rates import arrival_between, read_over, rows_of
 from ledgerops.signals.theil_sen import fit_line
 
 MIN_ARRIVAL_RATIO = 1.15  # arrival over processing rate; less may be the noise of a few batches
@@ -206,10 +206,12 @@ def _swelled(view: QueryView, began: float) -> bool:
 
 
 class Load(NamedTuple):
-    """Rows per second that arrive, and that are processed at full load."""
+    """Rows per second that arrive, and that are processed at full load. `sources` are those that say what arrives; none
+    where none does, and all rows count."""
 
     arrival: float
     processed: float
+    sources: Sequence[str] = ()
 
     @property
     def ratio(self) -> float | None:
@@ -219,17 +221,20 @@ class Load(NamedTuple):
 
 @once
 def load(view: QueryView) -> Load | None:
-    """Over the latest batches. A batch that waits for its trigger counts with the whole interval."""
+    """Over the latest batches, of the sources that say what arrives where any does. A batch that waits for its trigger
+    counts with the whole interval."""
     latest = view.batches[-RECENT_BATCHES:]
     if len(latest) < 2:
         return None
     spent = sum(max(batch.duration, view.interval) for batch in latest)
     if spent <= 0:
         return None
-    arrival = view.rates.arrival_over(latest)
+    arrived = arrival_between(latest[0], latest[-1], view.rates.rows_per_offset)
+    arrival = sum(arrived.values()) if arrived else None
     if arrival is None and not view.plan.rate_limits:
         arrival = read_over(latest)  # files and rates have no heads; uncapped, a batch reads all there is
-    return None if arrival is None else Load(arrival, sum(batch.rows for batch in latest) / spent)
+    processed = sum(rows_of(batch, arrived) for batch in latest) / spent
+    return None if arrival is None else Load(arrival, processed, tuple(arrived))
 
 
 def least_ratio(view: QueryView) -> float:

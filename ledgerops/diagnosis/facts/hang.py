@@ -14,6 +14,7 @@ from ledgerops.model.records import LONG_RUNNING
 from ledgerops.signals.baseline import WARM_UP_SECONDS
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
+from ledgerops.signals.rates import rows_of
 
 # anything may pause for that long: a full garbage collection, a broker that elects a leader
 MIN_STUCK_SECONDS = 30.0
@@ -121,7 +122,9 @@ def times_usual_rows(view: QueryView) -> float:
         return 0.0
     near = [each for each in view.history.heads if abs(each.at - running.since) <= MAX_ANSWER_SECONDS]
     samples = [each for each in near if each.error is None]
-    rows, load = [batch.rows for batch in view.baseline.settled if batch.rows > 0], growth.load(view)
+    load = growth.load(view)
+    each_batch = (rows_of(batch, load.sources if load is not None else ()) for batch in view.baseline.settled)
+    rows = [count for count in each_batch if count > 0]
     if samples:
         newest = samples[-1].latest
         offsets = sum(max(0, newest.get(partition, end) - end) for partition, end in view.lag.consumed.items())

@@ -21,8 +21,9 @@ Evidence:
         does not have exactly one row per offset, the result is multiplied by its rows per offset. Where no source
         reports latestOffset and no option caps a batch: numInputRows of the newest two of these batches divided by the
         same time.
-    processed_rows_per_second: numInputRows of these three batches divided by their time, each counted with
-        durationMs.triggerExecution or the trigger interval, whichever is longer.
+    processed_rows_per_second: numInputRows of these three batches, of the sources that report latestOffset where any
+        does, divided by their time, each counted with durationMs.triggerExecution or the trigger interval, whichever is
+        longer.
     arrival_ratio: the first divided by the second.
     ledgerops_source_lag_seconds: now - when the endOffset of the newest batch was the head of its partition,
         interpolated between the heads that were seen; the largest over the partitions. Given if rows are left
@@ -77,7 +78,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     breach = max(0.0, view.freshness - grown.lag) / (1 - 1 / ratio)
     late = f"results will be {view.freshness:g} s late in {duration(breach)}"
     soon = late if breach else "results are already too late"
-    usually = f" (usually {usual:,.0f})" if (usual := read_over(view.baseline.usual)) is not None else ""
+    usually = f" (usually {usual:,.0f})" if (usual := read_over(view.baseline.usual, load.sources)) is not None else ""
     yield Finding(
         f"{load.arrival:,.0f} rows/s arrive{usually}, {ratio:.1f} times the {load.processed:,.0f} rows/s "
         f"that are processed, in the last {counted(min(RECENT_BATCHES, len(view.batches)), 'batch', 'batches')}; "

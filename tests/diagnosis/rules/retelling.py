@@ -10,6 +10,17 @@ from ledgerops.model.records import Progress
 from ledgerops.signals.query_view import QueryView
 
 
+def beside_another(view: QueryView, rows: int, heads: bool = True) -> QueryView:
+    """The view, whose batches each read so many rows of another source as well, which are all that it has."""
+
+    def fields(place: int, batch: Progress) -> Mapping[str, Any]:
+        start, end = ({("orders", "0"): count * rows} if heads else {} for count in (place, place + 1))
+        other = replace(batch.sources[0], name="orders", rows=rows, start=start, end=end, latest=end)
+        return {"sources": (*batch.sources, other), "rows": batch.rows + rows}
+
+    return retold(view, fields)
+
+
 def retold(view: QueryView, fields: Callable[[int, Progress], Mapping[str, Any]]) -> QueryView:
     """A view of the same history in which `fields(place, batch)` are replaced in each batch."""
     past = view.history

@@ -9,7 +9,7 @@ from ledgerops.diagnosis.harm import owed
 from ledgerops.diagnosis.rule import UNSURE
 from ledgerops.diagnosis.rules.input_overload import RULE
 from tests.diagnosis.conftest import stage
-from tests.diagnosis.rules.retelling import retold
+from tests.diagnosis.rules.retelling import beside_another, retold
 from tests.tables import cases
 
 NOISE = "535 rows/s arrive and 500 rows/s are processed: more by no more than the noise of a few batches"
@@ -31,6 +31,12 @@ TOO_LATE_SAID = f"500 rows/s arrive (usually 250), 2.0 times the 250 {IN_THREE} 
     (
         "what is left grows",
         lambda history: history(**CAPPED),
+        "1,000 rows/s arrive (usually 500), 2.0 times the 500 rows/s that are processed, in the last 3 batches; "
+        "results will be 60 s late in 1 min 40 s",
+    ),
+    (
+        "beside a source that does not tell what arrives",
+        lambda history: beside_another(history(**CAPPED), 9000, heads=False),
         "1,000 rows/s arrive (usually 500), 2.0 times the 500 rows/s that are processed, in the last 3 batches; "
         "results will be 60 s late in 1 min 40 s",
     ),

@@ -7,7 +7,7 @@ from ledgerops.model.records import Stack
 from ledgerops.signals.query_view import QueryView
 from tests.diagnosis.rules.broker import asked
 from tests.diagnosis.rules.crowd import looked_at, watched
-from tests.diagnosis.rules.retelling import retold
+from tests.diagnosis.rules.retelling import beside_another, retold
 from tests.diagnosis.rules.stacks import COMPUTES, OPEN, QUERY, READ, stacked
 from tests.tables import cases
 
@@ -224,6 +224,13 @@ def test_a_batch_that_has_minutes_of_rows_to_read_may_take_its_time(history, sen
     consumed = next(iter(began.lag.consumed.values()))
     told = asked(began, latest=[consumed + sent])
     assert found(QueryView(told.history, told.now + 60, told.hosts, told.others)) is stuck
+
+
+def test_rows_of_a_source_that_tells_no_heads_are_not_compared_with_what_another_has_left(history):
+    began = beside_another(history(seconds=[1] * 6, backlog=[0] * 6, running=1), 9000, heads=False)
+    consumed = next(iter(began.lag.consumed.values()))
+    told = asked(began, latest=[consumed + 120_000])
+    assert not found(QueryView(told.history, told.now + 60, told.hosts, told.others))
 
 
 @cases(

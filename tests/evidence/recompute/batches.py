@@ -51,7 +51,9 @@ def _arrival(tape: Tape) -> float:
 
 def _processed(tape: Tape) -> float:
     latest = tape.run[-3:]
-    return sum(batch.rows for batch in latest) / sum(max(batch.seconds, tape.interval) for batch in latest)
+    untold = [s for batch in latest if batch.heads for s in batch.raw["sources"] if not s.get("latestOffset")]
+    rows = sum(batch.rows for batch in latest) - total_of(untold, "numInputRows")
+    return rows / sum(max(batch.seconds, tape.interval) for batch in latest)
 
 
 def _breach(tape: Tape) -> Given:
