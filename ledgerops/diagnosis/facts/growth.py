@@ -70,8 +70,7 @@ def _growing_backlog(view: QueryView) -> Growth | None:
     steps = [later > earlier for earlier, later in pairwise(rising)]
     if len(rising) < MIN_SERIES or sum(steps) < MIN_RISING_SHARE * len(steps):
         return None
-    came_in = _head(series[-1][0]) - _head(series[lowest][0])
-    if rising[-1] < MIN_PEAK_SHARE * max(rising) or rising[-1] - rising[0] < NOISE_SHARE * came_in:
+    if rising[-1] < MIN_PEAK_SHARE * max(rising) or not _loses(series[lowest][0], series[-1][0]):
         return None
     lag = view.lag.seconds or 0.0
     if lag < max(MIN_LAG_SECONDS, 2 * view.interval):
@@ -79,8 +78,14 @@ def _growing_backlog(view: QueryView) -> Growth | None:
     return Growth("backlog", series[lowest][0].started, len(rising), rising[0], rising[-1], lag)
 
 
-def _head(batch: Progress) -> int:
-    return sum(head for source in batch.sources for head in source.latest.values())
+def _loses(before: Progress, batch: Progress) -> bool:
+    """Whether what is left in one of the sources has grown by more than noise, against what came into it meanwhile."""
+    was = {source.name: source for source in before.sources}
+    both = [(was[source.name], source) for source in batch.sources if source.latest and source.name in was]
+    return any(
+        later.left - earlier.left >= max(1, NOISE_SHARE * (sum(later.latest.values()) - sum(earlier.latest.values())))
+        for earlier, later in both
+    )
 
 
 def _growing_batches(view: QueryView) -> Growth | None:

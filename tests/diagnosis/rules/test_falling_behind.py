@@ -2,6 +2,7 @@ import pytest
 
 from ledgerops.diagnosis.rules.falling_behind import RULE
 from tests.diagnosis.conftest import told_by
+from tests.diagnosis.rules.retelling import beside_another
 from tests.tables import cases
 
 FROM_BIRTH = {"warm": 0, "rows": [1900, 2400, 3000]}
@@ -17,6 +18,18 @@ def test_growing_backlog_is_found(history):
     assert finding.summary == (
         "the backlog grew over 9 batches from 0 to 8,000 offsets; the oldest unread row has waited 10 s"
     )
+
+
+def test_a_topic_that_is_left_behind_is_found_beside_one_with_ten_times_the_rows(history):
+    """Half of its rows stay: a twentieth of all that come."""
+    view = history(seconds=[1] * 11, backlog=[100 * n for n in range(1, 12)], rows=100, warm_rows=100)
+    [finding] = RULE.check(beside_another(view, 2000))
+    assert finding.summary.startswith("the backlog grew over 12 batches from 0 to 1,100 offsets; the oldest unread row")
+
+
+def test_of_topics_none_of_which_loses_more_than_noise_none_is_left_behind(history):
+    view = history(seconds=[1] * 12, backlog=[5000 + 90 * n for n in range(12)])
+    assert list(RULE.check(view)) == list(RULE.check(beside_another(view, 2000))) == []
 
 
 @cases(
