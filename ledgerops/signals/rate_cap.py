@@ -1,9 +1,10 @@
 """How many offsets a batch may read: by the options of the source, or by batches of one size."""
 
-from ledgerops.model.history import backlog
+from collections.abc import Sequence
+
+from ledgerops.model.records import Progress, SourceProgress
 from ledgerops.model.sources import KINDS, caps
 from ledgerops.signals.memo import once
-from ledgerops.signals.partitions import read_by_partition
 from ledgerops.signals.query_view import QueryView
 
 # of sources that tell what is left in offsets; a cap in bytes or files, or on rows of a table, is none
@@ -22,14 +23,22 @@ def cap_of(view: QueryView) -> tuple[str, int] | None:
 
 
 def offsets_read(view: QueryView) -> list[int]:
-    """Offsets that each of the newest batches read."""
-    return [sum(read_by_partition(batch).values()) for batch in view.baseline.steady[-CAP_BATCHES:]]
+    """Offsets that each of the newest batches read from the source of which it read most: each has a cap of its own."""
+    newest = view.baseline.steady[-CAP_BATCHES:]
+    return [max((source.read for source in batch.sources), default=0) for batch in newest]
+
+
+def each_source(batches: Sequence[Progress]) -> list[tuple[SourceProgress, ...]]:
+    """What these batches of a run say of each source."""
+    return list(zip(*(batch.sources for batch in batches), strict=False))
 
 
 def _seen_cap(view: QueryView) -> tuple[str, int] | None:
-    """Five batches of one size that each leave rows behind are limited, whatever the option is called."""
+    """Five batches that read as many offsets from a source, and each leave rows in it, are limited, whatever the option
+    is called."""
     latest = view.baseline.steady[-CAP_BATCHES:]
-    if len(latest) < CAP_BATCHES or not all(backlog(batch) for batch in latest):
+    if len(latest) < CAP_BATCHES:
         return None
-    sizes = offsets_read(view)
-    return (UNKNOWN_OPTION, max(sizes)) if 0 < min(sizes) >= MIN_ONE_SIZE_SHARE * max(sizes) else None
+    sizes = [[batch.read for batch in each] for each in each_source(latest) if all(batch.left for batch in each)]
+    seen = [max(each) for each in sizes if 0 < min(each) >= MIN_ONE_SIZE_SHARE * max(each)]
+    return (UNKNOWN_OPTION, min(seen)) if seen else None

@@ -79,7 +79,7 @@ def _risen(view: QueryView, points: Sequence[TrendPoint], last: Progress) -> Cre
     seconds = _until_full(fulls, edges[-1] - edges[-2]) if fulls[-1] >= MIN_FULLNESS else None
     if seconds is None or seconds > MAX_FORECAST_SECONDS:
         return None
-    window, cap, newest = edges[-1] - edges[0], cap_of(view), points[-1]
+    window, cap, newest = edges[-1] - edges[0], _cap(view), points[-1]
     by_cap = cap is not None and newest.rows / cap[1] > newest.batch_seconds / view.interval
     by = "the rows allowed per batch" if by_cap else BY_INTERVAL
     per_second = (fulls[-1] - fulls[0]) / (edges[-1] - edges[1])
@@ -120,5 +120,10 @@ def _heads(view: QueryView, at: float) -> float:
 
 def _full(view: QueryView, rows: float, seconds: float) -> float:
     """The share of what a batch can hold that is used: of its interval, or of the rows that its source allows."""
-    cap = cap_of(view)
+    cap = _cap(view)
     return max(seconds / view.interval, rows / cap[1] if cap else 0.0)
+
+
+def _cap(view: QueryView) -> tuple[str, int] | None:
+    """The cap on the rows of a batch; of several sources each has its own, and rows are known of all together."""
+    return cap_of(view) if len(view.sources) == 1 else None

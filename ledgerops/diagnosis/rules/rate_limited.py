@@ -15,12 +15,12 @@ Mitigation: if the backlog dates from a pause and still shrinks, wait. Otherwise
     most of the interval, and restart the query with the same checkpoint. Do not remove the limit: it bounds the first
     batch after a pause.
 Evidence:
-    batch_offsets: sum of endOffset - startOffset over all sources and partitions of the newest batch
+    batch_offsets: sum of endOffset - startOffset over the partitions of the source in the newest batch
     batch_seconds_median: median of durationMs.triggerExecution / 1000 over the newest 5 batches of the run, without
         those of its first 10 s
-    needed_offsets: arrival x F / (0.7 - arrival x R), at least arrival x the interval / 0.7. F = seconds of a batch
-        that its rows do not make longer, R = the other seconds divided by the offsets of a batch, by the parts of the
-        profile (`docs/verdict.md`)
+    needed_offsets: arrival x F / (0.7 - A x R), at least arrival x the interval / 0.7. arrival = offsets a second that
+        come into the source, A = into all sources. F = seconds of a batch that its rows do not make longer, R = the
+        other seconds divided by the offsets of a batch, by the parts of the profile (`docs/verdict.md`)
     stretch_by_<part>: where others have the cores: how many times as long the work takes, as for `cpu-saturated`
     stretch_of_tasks: the same for tasks that compute
     backlog_offsets: sum of latestOffset - endOffset over the partitions of the newest batch
@@ -39,7 +39,6 @@ from statistics import median
 
 from ledgerops.common.format import counted, duration
 from ledgerops.diagnosis.facts import growth
-from ledgerops.diagnosis.facts.context import source_names
 from ledgerops.diagnosis.facts.held_back import MIN_CAP_SHARE, held_back
 from ledgerops.diagnosis.facts.unread import MIN_LAG_SECONDS, aged, unread
 from ledgerops.diagnosis.rule import Rule, confidence
@@ -63,9 +62,9 @@ def check(view: QueryView) -> Iterator[Finding]:
     yield Finding(
         f"each of the last {CAP_BATCHES} batches read the {counted(held.cap, 'offset')} that {held.option} allows; "
         f"at the median they took {duration(held.seconds)}{of}, and {held.left:,} are left behind",
-        Component("source", source_names(view), held.option),
+        Component("source", held.source, held.option),
         (
-            Evidence("batch_offsets", float(offsets_read(view)[-1]), "offsets", "below the cap", at),
+            Evidence("batch_offsets", float(held.read), "offsets", "below the cap", at),
             Evidence("batch_seconds_median", held.seconds, "seconds", "most of it for rows", at),
             Evidence("backlog_offsets", float(held.left), "offsets", "0", at),
             Evidence("needed_offsets", held.needed, "offsets", f"<= {held.cap:,}", at),

@@ -21,6 +21,21 @@ def beside_another(view: QueryView, rows: int, heads: bool = True) -> QueryView:
     return retold(view, fields)
 
 
+def doubled(view: QueryView) -> QueryView:
+    """The view, whose batches read as much of another source as of the one that it has, and leave as much."""
+
+    def fields(_: int, batch: Progress) -> Mapping[str, Any]:
+        [one] = batch.sources
+        start, end, latest = (
+            {("orders", number): at for (_, number), at in offsets.items()}
+            for offsets in (one.start, one.end, one.latest)
+        )
+        other = replace(one, name="orders", start=start, end=end, latest=latest)
+        return {"sources": (one, other), "rows": 2 * batch.rows}
+
+    return retold(view, fields)
+
+
 def retold(view: QueryView, fields: Callable[[int, Progress], Mapping[str, Any]]) -> QueryView:
     """A view of the same history in which `fields(place, batch)` are replaced in each batch."""
     past = view.history

@@ -2,8 +2,9 @@ import pytest
 
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.rate_limited import RULE
-from tests.diagnosis.conftest import stage
+from tests.diagnosis.conftest import stage, told_by
 from tests.diagnosis.landing import every, reads
+from tests.diagnosis.rules.retelling import beside_another, doubled
 from tests.tables import cases
 
 CAPPED = {"rate_limits": {"maxOffsetsPerTrigger": "1000"}}
@@ -98,6 +99,43 @@ def test_a_cap_is_seen_from_batches_of_one_size_that_leave_rows_behind(history, 
 )
 def test_others_are_not(history, case):
     assert list(RULE.check(history(**case))) == []
+
+
+def slow_rows(arrive, seconds=5.0):
+    """Batches of a thousand rows each ten seconds, of which all but a second is work on rows, while so many arrive."""
+    work = [stage(seconds=[seconds - 1.0] * 2, began=0.6)]
+    phases = {"query_planning": 0.6, "add_batch": seconds - 0.6}
+    left = [(arrive - 1000) * n for n in range(1, 13)]
+    return held(interval=10.0, seconds=[seconds] * 12, backlog=left, phases=phases, stages=work, cores=2)
+
+
+def test_of_two_topics_each_has_a_cap_of_its_own(history):
+    """Half of each interval is free, and 1,500 rows come to each topic in it."""
+    view = doubled(history(**slow_rows(1500)))
+    [root] = Diagnoser()(view).root_causes
+
+    assert (root.rule, root.component.name) == ("rate-limited", "transactions")
+    assert root.share == pytest.approx(1 / 3)
+    told = told_by(root)
+    assert (told["batch_offsets"], told["needed_offsets"]) == (1000, pytest.approx(150 * 10 / 0.7, rel=0.05))
+
+
+def test_where_the_rows_of_both_topics_take_too_long_no_cap_of_them_helps(history):
+    assert list(RULE.check(history(**slow_rows(1500))))
+    assert list(RULE.check(doubled(history(**slow_rows(1500, seconds=6.5))))) == []
+
+
+@pytest.mark.parametrize("heads", [True, False])
+def test_what_comes_to_another_source_is_no_matter_of_the_cap(history, heads):
+    [alone] = RULE.check(history(**held()))
+    [finding] = RULE.check(beside_another(history(**held()), 10_000, heads))
+
+    assert (finding.component, finding.share) == (alone.component, alone.share)
+    assert told_by(finding) == told_by(alone)
+
+
+def test_a_source_that_leaves_rows_below_the_cap_is_not_held_back_by_it_whatever_another_one_reads(history):
+    assert list(RULE.check(beside_another(history(**held(rows=500)), 600))) == []
 
 
 def test_a_cap_on_files_that_holds_the_query_back_is_the_root_of_falling_behind():

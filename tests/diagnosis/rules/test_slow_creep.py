@@ -5,6 +5,7 @@ import pytest
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.slow_creep import RULE
 from tests.diagnosis.conftest import told_by
+from tests.diagnosis.rules.retelling import beside_another
 from tests.tables import cases
 
 MOMENTS, DAYS = (20, 40, 50, 54, 57, 60), (90.0, 120.0, 300.0, 900.0, 3600.0)
@@ -37,6 +38,11 @@ def test_a_cap_may_be_what_gets_full(history):
     assert "of the rows allowed per batch; at this rate" in finding.summary
     assert finding.remedies[0].action == "ask the producer how far the load will rise"
     assert finding.remedies[1].action == "raise the limit on the rows of a batch at the next start"
+
+
+def test_what_a_batch_reads_of_several_sources_is_not_compared_with_the_cap_of_each(history):
+    view = load(history, rising, batches=54, per_row=0.0001, plan={"rate_limits": {"maxRowsPerTrigger": "1850"}})
+    assert list(RULE.check(beside_another(view, 500, heads=False))) == []
 
 
 def test_a_rise_that_takes_minutes_shows_over_a_longer_window(history):

@@ -213,9 +213,8 @@ def _needed_offsets(tape: Tape) -> float:
     few = max(batch.rows for batch in tape.named()) <= 100  # then none of their time matters
     for_rows = 0.0 if few else sum(found.now[name] for name in OF_ROWS) / found.duration * seconds
     arrival = (head(run[-1]) - head(run[0])) / (run[-1].asked - run[0].asked)
-    caps = [int(value) for name, value in tape.plan["rate_limits"].items() if "offsets" in name.lower()]
-    cap = min(caps) if caps else max(map(offsets_read, newest))
-    return max(arrival * (seconds - for_rows) / (0.7 - arrival * for_rows / cap), arrival * tape.interval / 0.7)
+    read = median_of(map(offsets_read, newest))
+    return max(arrival * (seconds - for_rows) / (0.7 - arrival * for_rows / read), arrival * tape.interval / 0.7)
 
 
 def _readings(tape: Tape, batch: Batch) -> Sequence[tuple[float, float]]:
