@@ -1,7 +1,7 @@
 """The alert of the rule retention-risk: unread rows will soon be deleted."""
 
 from ledgerops.mixin.alerts.model import Alert, Case
-from ledgerops.mixin.alerts.promql import ACTIVE, BY, LAG, TRIGGER, worst
+from ledgerops.mixin.alerts.promql import ACTIVE, BY, LAG, TRIGGER, of_ending, worst
 from ledgerops.mixin.site import Site
 
 BATCH = "ledgerops_last_batch_duration_seconds"
@@ -15,8 +15,11 @@ def _expression(site: Site) -> str:
     headroom = site.series(HEADROOM)
     # only where it shrinks: a topic that keeps its rows for less is no risk
     shrinks = f"deriv({headroom}[{site.window(WINDOW_SECONDS)}]) < -{MIN_SHRINK_RATE:g}"
-    # between two batches it shrinks by a second a second: unread rows must be older than that
-    late = f"and on (job, app, query) {worst(site, LAG)} > 2 * ({worst(site, BATCH)} + {site.series(TRIGGER)})"
+    # between two batches it shrinks by a second a second: unread rows must be older than that; one that processes what
+    # there is, and ends, has no interval to wait for
+    batch = worst(site, BATCH)
+    usual = f"{batch} + ({site.series(TRIGGER)} or 0 * {batch})"
+    late = f"and on (job, app, query) {worst(site, LAG)} > 2 * ({usual})"
     return f"min {BY} ({headroom} and {shrinks}) < {site.retention_seconds:g} {late}"
 
 
@@ -31,6 +34,10 @@ ALERT = Alert(
     cases=(
         Case("fires", "half an hour left and shrinking",
              {HEADROOM: "2400-10x80", LAG: "9x80", BATCH: "2x80", ACTIVE: "1x80"}, 600, True),
+        Case("fires", "of a query that reads all there is, and ends",
+             {HEADROOM: "2400-10x80", LAG: "9x80", BATCH: "2x80", ACTIVE: "1x80", of_ending(): "1x80"}, 600, True),
+        Case("stays quiet", "such a query reads faster than rows get old",
+             {HEADROOM: "1200+5x80", LAG: "9x80", BATCH: "2x80", ACTIVE: "1x80", of_ending(): "1x80"}, 600, False),
         Case("stays quiet", "a topic of an hour, read every ten minutes",
              {HEADROOM: "3600-15x39 3600-15x39", LAG: "0+15x39 0+15x39", BATCH: "20x80", ACTIVE: "1x80",
               "ledgerops_trigger_interval_seconds": "600x80"}, 570, False),
