@@ -8,6 +8,7 @@ from tests.tables import cases
 FROM_BIRTH = {"warm": 0, "rows": [1900, 2400, 3000]}
 MORE_AND_MORE = {"seconds": [30 + 4 * n for n in range(7)], "backlog": [15_000 + 2_000 * n for n in range(7)]}
 READ_IN_THE_NEXT = MORE_AND_MORE | {"interval": 60.0, "rows": 30_000}
+OF_MINUTES = {"seconds": [360] * 8, "backlog": [36_000] * 8, "rows": 36_000, "interval": 0.0}
 SHORT = [0.5] * 5 + [1.3, 0.42, 0.44, 0.47, 0.5, 0.53, 0.57]
 LONG = [6.0] * 5 + [13.0, 5.9, 6.25, 6.6, 5.6, 5.95, 6.3]
 ONE_OF_TWICE_THE_ROWS = {"rows": [50] * 5 + [101] + [50] * 6, "warm": 0, "interval": 0.0, "plan": {"trigger": None}}
@@ -51,6 +52,8 @@ def test_batches_that_get_longer_are_found(history, case, which, longest, late):
     ("large but steady", {"seconds": [1.5] * 12, "backlog": [900] * 12}),
     ("a burst", {"seconds": [2] * 8, "backlog": [0, 9000, 8000, 6000, 4000, 2000, 500, 0]}),
     ("a saw-tooth", {"seconds": [1] * 12, "backlog": [0, 400, 0] * 4}),
+    ("batches of minutes that leave what came meanwhile", OF_MINUTES),
+    ("the same while one runs", OF_MINUTES | {"running": 350}),
     ("growing, but far below a second", {"seconds": [2] * 6, "backlog": [5, 10, 20, 40, 60, 90]}),
     ("one slow batch", {"seconds": [9], "rows": [1000]}),
     ("one batch held up for a minute", {"seconds": [60], "rows": [1000]}),
