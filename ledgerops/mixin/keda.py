@@ -6,6 +6,7 @@ arrival over the sustainable rate). Where more workers would not help, neither a
 
 from typing import Any
 
+from ledgerops.mixin.alerts.promql import LAG, TRIGGER
 from ledgerops.mixin.site import Site
 
 # root causes that more workers do not cure: lag and pressure of their query count as if they were just at the limit
@@ -30,22 +31,28 @@ def scaled_objects(site: Site) -> list[dict[str, Any]]:
 
 
 def lag_query(app: str, site: Site) -> str:
-    """The longest lag of the application's queries (seconds); at most the limit where workers would not help."""
-    return _most("ledgerops_query_lag_seconds", _limit(site), app, site)
+    """The longest lag of the application's queries beyond two trigger intervals, which a query that keeps up has, too
+    (seconds); at most the limit where workers would not help."""
+    lag, trigger = (site.series(each, _of(app)) for each in (LAG, TRIGGER))
+    beyond = f"clamp_min({lag} - on (job, app, query) group_left () 2 * {trigger}, 0)"
+    return _most(f"({beyond} or {lag})", _limit(site), app, site)  # one that ends by itself has no interval
 
 
 def pressure_query(app: str, site: Site) -> str:
     """The highest pressure of the application's queries: 1 is all that the present workers sustain. At most PRESSURE
     where workers would not help."""
-    return _most("ledgerops_pressure_ratio", PRESSURE, app, site)
+    return _most(site.series("ledgerops_pressure_ratio", _of(app)), PRESSURE, app, site)
 
 
-def _most(metric: str, limit: float, app: str, site: Site) -> str:
-    of_app, rules = f'app="{app}"', f'rule=~"{"|".join(NOT_CURED)}"'
-    value = f"{metric}{site.matchers(of_app)}"
-    causes = f"ledgerops_root_cause{site.matchers(of_app, rules)} == 1"
+def _most(value: str, limit: float, app: str, site: Site) -> str:
+    rules = f'rule=~"{"|".join(NOT_CURED)}"'
+    causes = f"{site.series('ledgerops_root_cause', _of(app), rules)} == 1"
     on = "on (job, app, instance, query)"
     return f"max(({value} unless {on} ({causes})) or clamp_max({value}, {limit:g}))"
+
+
+def _of(app: str) -> str:
+    return f'app="{app}"'
 
 
 def _limit(site: Site) -> float:

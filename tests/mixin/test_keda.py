@@ -45,10 +45,19 @@ def cause_of(query, rule, value=1):
     return {"series": f'ledgerops_root_cause{{{LABELS.format(query)}, rule="{rule}"}}', "values": str(value)}
 
 
+def trigger_of(query, seconds):
+    labels = LABELS.format(query).replace('instance="i", ', "")  # a recording rule keeps no instance
+    return {"series": f"query:trigger:seconds{{{labels}}}", "values": str(seconds)}
+
+
 @pytest.mark.parametrize(
     ("series", "expected"),
     [
         pytest.param([lag_of("a", 90), lag_of("b", 5)], 90, id="the longest lag"),
+        pytest.param([lag_of("a", 90), trigger_of("a", 0)], 90, id="batches that run back to back"),
+        pytest.param([lag_of("a", 300), trigger_of("a", 300)], 0, id="a trigger of five minutes, and no longer lag"),
+        pytest.param([lag_of("a", 690), trigger_of("a", 300)], 90, id="a lag beyond two triggers of five minutes"),
+        pytest.param([lag_of("a", 300), trigger_of("a", 300), lag_of("b", 40)], 40, id="another one ends by itself"),
         pytest.param([lag_of("a", 90), cause_of("a", "input-overload")], 90, id="a cause that workers cure"),
         pytest.param([lag_of("a", 90), cause_of("a", "key-skew")], 30, id="one hot key: as many as now"),
         pytest.param([lag_of("a", 90), lag_of("b", 60), cause_of("a", "slow-sink")], 60, id="another query needs them"),
