@@ -42,6 +42,27 @@ def test_a_restart_is_marked_however_long_the_query_was_away(tmp_path, pages, ma
     assert bool(evaluated(tmp_path, pages, [filled(RESTARTS.expr)])) is marked
 
 
+EACH_ITS_OWN = [[of(STARTED, 10.0 + 40 * n, instance=f"{n}")] * 5 + [{}] * 3 for n in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("pages", "restarts"),
+    [
+        pytest.param([of(STARTED, 10.0)] * 5 + [of(STARTED, 35.0)] * 5, 1, id="within a driver"),
+        pytest.param([page for pages in EACH_ITS_OWN for page in pages], 3, id="each time on a new driver"),
+        pytest.param([{}] * 5 + [of(STARTED, 25.0)] * 5, 0, id="the first start"),
+        pytest.param([RUNS_SINCE_10] * 5 + [{}] * AWAY + [RUNS_SINCE_10] * 5, 0, id="scrapes fail for long"),
+        pytest.param([of(STARTED, 10.0) | of(STARTED, 40.0, query="other")] * 5, 0, id="another query starts"),
+    ],
+)
+def test_restarts_are_counted_on_whichever_driver_they_are(tmp_path, pages, restarts):
+    [panel] = [panel for _, panel in PANELS if panel.title == "Restarts in the last hour"]
+    [count] = asked(panel)
+    told = {f"({count}) == {restarts}", f"({count}) > {restarts}"}
+
+    assert evaluated(tmp_path, pages, told) == {f"({count}) == {restarts}"}
+
+
 FAILED = {
     **of(ACTIVE, 0.0, instance="old"),
     **of("ledgerops_query_status", 1.0, instance="old", status="failed"),

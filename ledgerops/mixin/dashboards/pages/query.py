@@ -1,7 +1,8 @@
 """Query: what is wrong with one query, what to do, and the numbers behind it, from its input to its output."""
 
 from ledgerops.mixin import thresholds
-from ledgerops.mixin.dashboards.model import EACH, Column, Label, Page, Panel, Row, Target, by, counted, elapsed, q
+from ledgerops.mixin.alerts.crash_loop import START
+from ledgerops.mixin.dashboards.model import EACH, Column, Label, Page, Panel, Row, Target, by, elapsed, q, recorded
 from ledgerops.mixin.dashboards.pages import query_data, query_rare, query_tables
 from ledgerops.mixin.dashboards.panels import OPEN_RULE
 from ledgerops.mixin.dashboards.status import (
@@ -68,9 +69,9 @@ WRONG = Row(
             names=FOUND_OR_NONE, width=24, height=6, empty="nothing was found", waits="a finding", drill="slow-sink",
         ),
         Panel(
-            "Restarts in the last hour", (Target(counted(q("ledgerops_query_restarts_total"), ONE_QUERY), "restarts"),),
-            "short",
-            f"Runs that began after the first. Good: 0 outside of deployments; {thresholds.LOOP_RESTARTS} restarts after failures within a quarter of an hour are a crash loop.",
+            # a driver counts its own restarts only, from 0: not those that end with it
+            "Restarts in the last hour", (Target(f"changes({recorded(START)}[1h])", "restarts"),), "short",
+            f"Runs that began after another one, on whichever driver. Good: 0 outside of deployments; {thresholds.LOOP_RESTARTS} restarts after failures within a quarter of an hour are a crash loop.",
             kind="stat", warn=1.0, bad=thresholds.LOOP_RESTARTS, width=8, height=5,
             empty="no driver has reported this query",
         ),
