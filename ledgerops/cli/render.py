@@ -2,8 +2,9 @@
 
 They are generated from the catalogues of metrics and rules. Set selectors, objectives, time windows and links for your
 site in the table `render` of ledgerops.toml, or of the file that LEDGEROPS_CONFIG or --config names. `--check` writes
-nothing and exits with code 1 if a file differs, for CI. Without --out the command writes, or checks, the generated
-files of a checkout of ledgerops, which are those of the default settings.
+nothing and exits with code 1 if a file differs, for CI. Nothing is removed: generated files that are not made any more,
+and your copies of generated files, are only named. Without --out the command writes, or checks, the generated files of
+a checkout of ledgerops, which are those of the default settings.
 
 Examples:
     ledgerops render --out monitoring
@@ -14,6 +15,7 @@ Examples:
 import argparse
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from ledgerops.config import settings_file
@@ -45,19 +47,24 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"--format {args.format} needs --out FOLDER: these files do not belong in a checkout")
     if args.out is None and not CHECKOUT.is_file():
         raise UserError("--out is missing: give the folder for rules and dashboards, such as --out monitoring")
-    root = args.out or Path()
+    root, ours = args.out or Path(), args.out is None
     try:
         if args.format != "files":
-            names = mixin.write(root, kubernetes_files(site))
+            made: Mapping[str, str] = kubernetes_files(site)
         else:
-            made = mixin.outputs(site, {"docs/cli.md": cli_page}) if args.out is None else mixin.deployed(site)
-            names = list(mixin.drift(root, made)) if args.check else mixin.write(root, made)
+            made = mixin.outputs(site, {"docs/cli.md": cli_page}) if ours else mixin.deployed(site)
+        names, stale = mixin.changed(root, made), mixin.stale(root, made)
+        names += stale if ours else []
+        if not args.check:
+            mixin.write(root, made, names)
     except OSError as error:
         doing = "read" if args.check else "write to"
         raise UserError(f"cannot {doing} {root}: {os_reason(error)}") from None
     for name in names:
-        done = "wrote" if (root / name).exists() else "removed"
+        done = "wrote" if name in made else "removed"
         print(f"{'differs:' if args.check else done} {name}")
+    if stale and not ours:
+        print(f"not removed (your copies, or no longer made): {', '.join(stale)}", file=sys.stderr)
     if args.check and names:
         print("run ledgerops render with the same options and commit the result", file=sys.stderr)
     return 1 if args.check and names else 0

@@ -224,7 +224,7 @@ def test_the_command_writes_them_into_a_folder(tmp_path, capsys):
     assert sorted(file.name for file in (tmp_path / "k8s").iterdir()) == sorted(kubernetes_files(Site()))
 
 
-def test_what_is_no_longer_made_is_removed_and_other_files_stay(tmp_path, capsys, monkeypatch):
+def test_what_is_no_longer_made_is_named_and_all_files_stay(tmp_path, capsys, monkeypatch):
     argv = ["render", "--format", "kubernetes", "--out", str(tmp_path)]
     (tmp_path / "settings.toml").write_text('[render]\nkubernetes_workers = "a=b"\n')
     monkeypatch.setenv("LEDGEROPS_CONFIG", str(tmp_path / "settings.toml"))
@@ -234,8 +234,10 @@ def test_what_is_no_longer_made_is_removed_and_other_files_stay(tmp_path, capsys
     capsys.readouterr()
 
     assert main(argv) == 0
-    assert capsys.readouterr().out == "removed scaledobject.yaml\n"
-    assert (tmp_path / "logo.png").exists() and not (tmp_path / "scaledobject.yaml").exists()
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err == "not removed (your copies, or no longer made): scaledobject.yaml\n"
+    assert (tmp_path / "logo.png").exists() and (tmp_path / "scaledobject.yaml").exists()
 
 
 def test_a_checkout_is_no_place_for_them(capsys):

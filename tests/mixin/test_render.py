@@ -20,21 +20,27 @@ from tests.paths import ROOT
 PAGES = {"docs/cli.md": cli_page}
 
 
+def drift(root, made):
+    return [*mixin.changed(root, made), *mixin.stale(root, made)]
+
+
 def test_the_committed_files_are_true():
-    assert list(mixin.drift(ROOT, mixin.outputs(more=PAGES))) == []
+    assert drift(ROOT, mixin.outputs(more=PAGES)) == []
 
 
 def test_a_changed_a_missing_and_a_stale_file_are_named(tmp_path):
     made = mixin.outputs(more=PAGES)
-    mixin.write(tmp_path, made)
-    assert list(mixin.drift(tmp_path, made)) == []
+    mixin.write(tmp_path, made, drift(tmp_path, made))
+    assert drift(tmp_path, made) == []
     (tmp_path / "docs/metrics.md").write_text("by hand")
     (tmp_path / "docs/cli.md").unlink()
     (tmp_path / "docs/problems/gone.md").write_text(f"<!-- {mixin.MARK} -->")
     (tmp_path / "docs/problems/notes.md").write_text("mine")
-    assert list(mixin.drift(tmp_path, made)) == ["docs/cli.md", "docs/metrics.md", "docs/problems/gone.md"]
-    assert mixin.write(tmp_path, made) == ["docs/cli.md", "docs/metrics.md", "docs/problems/gone.md"]
-    assert (tmp_path / "docs/problems/notes.md").exists()
+    names = drift(tmp_path, made)
+    assert names == ["docs/cli.md", "docs/metrics.md", "docs/problems/gone.md"]
+    mixin.write(tmp_path, made, names)
+    assert drift(tmp_path, made) == []
+    assert (tmp_path / "docs/problems/notes.md").exists() and not (tmp_path / "docs/problems/gone.md").exists()
 
 
 @pytest.fixture
@@ -60,6 +66,36 @@ def test_a_site_s_files_are_checked_where_they_are(rendered, capsys):
 
     assert main(["render", "--out", str(rendered), "--check"]) == 1
     assert capsys.readouterr().out == "differs: alerts/prometheus.yml\n"
+
+
+def test_a_copy_of_a_generated_file_at_a_site_is_named_and_stays(rendered, capsys):
+    ours = rendered / "dashboards/our-fleet.json"
+    copied = (rendered / "dashboards/ledgerops-fleet.json").read_text() + " "
+    ours.write_text(copied)
+
+    for options in ([], ["--check"]):
+        assert main(["render", "--out", str(rendered), *options]) == 0
+        told = capsys.readouterr()
+        assert told.out == ""
+        assert told.err == "not removed (your copies, or no longer made): dashboards/our-fleet.json\n"
+    assert ours.read_text() == copied
+
+
+def test_in_a_checkout_what_is_no_longer_made_is_removed(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    mark = Path("ledgerops/mixin/__init__.py")
+    mark.parent.mkdir(parents=True)
+    mark.touch()
+    assert main(["render"]) == 0
+    gone = Path("alerts/rules/gone.yaml")
+    gone.write_text(f"# {mixin.MARK}")
+    capsys.readouterr()
+
+    assert main(["render", "--check"]) == 1
+    assert capsys.readouterr().out == "differs: alerts/rules/gone.yaml\n"
+    assert main(["render"]) == 0
+    assert capsys.readouterr().out == "removed alerts/rules/gone.yaml\n"
+    assert not gone.exists()
 
 
 def test_the_settings_file_of_the_exporter_says_what_is_rendered_for_a_site(tmp_path, monkeypatch):
