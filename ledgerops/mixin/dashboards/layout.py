@@ -7,7 +7,10 @@ from ledgerops.mixin.dashboards.model import ALERTING, BAD, COLD, ONE, Page, Pan
 
 WIDTH = 24
 PAUSE = "1d"  # a query that was away for longer begins anew: no restart is marked
-MARK_STEP = "1m"  # how often marks are evaluated; an event is marked once, in the step in which it begins
+# the shortest step at which marks are evaluated: Grafana's grows with the page's time. An event is marked once, in the
+# step in which it begins, also if it is over before that ends
+MARK_STEP = "1m"
+STEP = "$__interval"  # the step that Grafana has chosen
 
 
 class Mark(NamedTuple):
@@ -32,15 +35,19 @@ STARTED = q("ledgerops_query_start_timestamp_seconds")
 CRITICAL = f'ALERTS{{alertstate="firing", severity="critical", {ALERTING}}}'
 MARKS = (
     # where one begins to fire: a line, where a span would paint over the plots
-    Mark("Critical alerts", f"{CRITICAL} unless {CRITICAL} offset {MARK_STEP}", "{{alertname}} {{query}}", BAD),
+    Mark(
+        "Critical alerts", f"max_over_time({CRITICAL}[{STEP}]) unless {CRITICAL} offset {STEP}",
+        "{{alertname}} {{query}}", BAD,
+    ),
     Mark(
         "Restarts",
-        # the newest start is later than that of a moment ago, or of before the pause, on whichever driver
-        f"{by('max', ONE, STARTED)} > {by('max', ONE, f'last_over_time({STARTED}[{PAUSE}] offset {MARK_STEP})')}",
+        # the newest start is later than that of a step ago, or of before the pause, on whichever driver
+        f"{by('max', ONE, f'max_over_time({STARTED}[{STEP}])')} > "
+        f"{by('max', ONE, f'last_over_time({STARTED}[{PAUSE}] offset {STEP})')}",
         "{{query}} restarted",
         COLD,
     ),
-)
+)  # fmt: skip
 
 
 def places(page: Page) -> Iterator[tuple[Row, int, int, list[Place]]]:

@@ -20,7 +20,8 @@ HEADER_LETTER_PIXELS, HEADER_PIXELS = 7.0, 16  # of the title of a column; its m
 ARROW_PIXELS = 20  # of the arrow beside the title of a column by which the table is sorted
 MIN_PIXELS = 150  # for the column that takes what is left
 SERIES_OF_DATA = re.compile(r"\{\{(query|instance|executor|partition|topic|app|alertname|plan)\}\}")
-STEP = "1m"
+STEP = "$__interval"  # in an expression: how far its evaluations are apart, which grows with the page's time
+MIN_STEP = "1m"
 
 
 def panels(board: Board) -> Iterator[Board]:
@@ -67,8 +68,8 @@ def marks_are_moments(board: Board) -> Iterator[str]:
         expression, name = mark["expr"], mark["name"]
         if f"offset {STEP}" not in expression or not re.search(r" unless | > ", expression):
             yield f"{name}: not only the beginning"
-        if "$__" in expression or mark.get("step") != STEP:
-            yield f"{name}: its step is not {STEP}"
+        if set(re.findall(r"\$__\w+", expression)) - {STEP} or mark.get("step") != MIN_STEP:
+            yield f"{name}: not by steps of {MIN_STEP} and more"
 
 
 def marks_fit_the_page(board: Board) -> Iterator[str]:

@@ -29,7 +29,7 @@ INSTANT = "_timestamp_seconds"
 SITE = Site(scrape_seconds=SCRAPE, evaluation_seconds=SCRAPE, time_scale=1 / 30)
 REAL = Site(scrape_seconds=SCRAPE, evaluation_seconds=SCRAPE)  # windows as people have them
 BUDGET = 2000  # series of a query: all
-EVERYTHING = {"__rate_interval": "20s", "__range": "5m", "app": ".*"}
+EVERYTHING = {"__rate_interval": "20s", "__interval": "1m", "__range": "5m", "app": ".*"}
 EVERYTHING |= dict.fromkeys(("job", "instance", "query", "plan"), ".+")
 Page = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 

@@ -8,6 +8,7 @@ from ledgerops.mixin.dashboards.layout import MARKS
 from ledgerops.mixin.dashboards.status import NUMBERS
 from tests.mixin.dashboards.replayed import evaluated, filled, of
 from tests.mixin.dashboards.test_waiting import PANELS, asked
+from tests.promtool import tried
 
 ACTIVE = "ledgerops_query_active"
 STARTED = "ledgerops_query_start_timestamp_seconds"
@@ -40,6 +41,28 @@ AWAY_NOW = of(ACTIVE, 0.0)
 )  # fmt: skip
 def test_a_restart_is_marked_however_long_the_query_was_away(tmp_path, pages, marked):
     assert bool(evaluated(tmp_path, pages, [filled(RESTARTS.expr)])) is marked
+
+
+FIRES = 'ALERTS{alertname="A", alertstate="firing", severity="critical", job="j", query="q"}'
+RUNS = 'ledgerops_query_start_timestamp_seconds{job="j", app="a", instance="i", query="q"}'
+BEGINS = {  # twice within two hours; a sample every 15 s
+    "Critical alerts": (FIRES, "_x163 1x7 stale _x180 1x400"),
+    "Restarts": (RUNS, "10x163 2460x187 5280x400"),
+}
+
+
+@pytest.mark.parametrize("step", ["1m", "2m", "7m", "30m"])
+@pytest.mark.parametrize("mark", MARKS, ids=lambda mark: mark.name)
+def test_what_begins_is_marked_once_however_far_grafana_s_evaluations_are_apart(tmp_path, mark, step):
+    series, values = BEGINS[mark.name]
+    marks = f"sum(count_over_time(({filled(mark.expr, __interval=step)})[2h:{step}]))"
+    case = {
+        "interval": "15s", "input_series": [{"series": series, "values": values}],
+        "promql_expr_test": [{"expr": marks, "eval_time": "2h", "exp_samples": [{"labels": "{}", "value": 2}]}],
+    }  # fmt: skip
+    passed, said = tried(tmp_path, {"tests": [case]})
+
+    assert passed, said
 
 
 EACH_ITS_OWN = [[of(STARTED, 10.0 + 40 * n, instance=f"{n}")] * 5 + [{}] * 3 for n in range(4)]

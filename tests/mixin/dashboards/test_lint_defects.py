@@ -169,8 +169,10 @@ MARKS = {
     "one whose span follows the screen": (
         lint.marks_are_moments,
         {"expr": 'max(s{query=~"$query"}) > max(s{query=~"$query"} offset $__rate_interval)'},
-        ["not only the beginning", "its step is not 1m"]),
-    "one whose step is another": (lint.marks_are_moments, {"step": "15s"}, ["its step is not 1m"]),
+        ["not only the beginning", "not by steps of 1m and more"]),
+    "one whose step is another": (lint.marks_are_moments, {"step": "15s"}, ["not by steps of 1m and more"]),
+    "one that a longer step passes over": (
+        lint.marks_are_moments, {"expr": ALERTS.replace("$__interval", "1m")}, ["not only the beginning"]),
     "one of other queries": (
         lint.marks_fit_the_page, {"expr": ALERTS.replace("query=~`${query:regex}|`", 'query=~".+"')},
         ["not filtered by the page's query"]),
