@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,10 +12,12 @@ from ledgerops.input_files import read_text
 StateKind = Literal["store", "side", "value", "list", "map", "timers"]
 DEFAULT = "default"
 VARIABLES: Mapping[str, StateKind] = {"ValueState": "value", "ListState": "list", "MapState": "map"}
+AGGREGATION, LIMIT = "stateStoreSave", "globalLimit"
+NO_KEYS = b'{"type":"struct","fields":[]}'  # the key of an aggregation, in the schema of its state
 # which setting says the layout of an operator's state
 FORMATS = (
     ("symmetricHashJoin", "join"),
-    ("stateStoreSave", "aggregation"),
+    (AGGREGATION, "aggregation"),
     ("flatMapGroupsWithState", "flatMapGroupsWithState"),
     ("applyInPandasWithState", "flatMapGroupsWithState"),
 )
@@ -53,13 +55,14 @@ class Operator:
         return None
 
 
-def read_operators(state: Path, batch: int) -> tuple[Operator, ...]:
-    """The operators as of `batch`, by their ids. Raises UserError when the checkpoint does not describe them."""
+def read_operators(state: Path, batch: int, partitions: int | None) -> tuple[Operator, ...]:
+    """The operators as of `batch`, which was planned with so many partitions (None: not known), by their ids. Raises
+    UserError when the checkpoint does not describe them."""
     ids = sorted(int(folder.name) for folder in state.iterdir() if folder.is_dir() and folder.name.isdecimal())
-    return tuple(_read(state / str(number), number, batch) for number in ids)
+    return tuple(_read(state / str(number), number, batch, partitions) for number in ids)
 
 
-def _read(folder: Path, number: int, batch: int) -> Operator:
+def _read(folder: Path, number: int, batch: int, partitions: int | None) -> Operator:
     file = folder / "_metadata" / "metadata"
     if not file.is_file():
         # written anew when the query starts with other state; the one in force is the newest not after the batch
@@ -75,11 +78,20 @@ def _read(folder: Path, number: int, batch: int) -> Operator:
         version, _, text = read_text(file).partition("\n")
         if version not in ("v1", "v2"):
             raise UserError(f"{file} has version {version:.10}, which needs a newer ledgerops")
-        return _parse(json.loads(text), number)
+        found = _parse(json.loads(text), number)
+        # a repartitioned state has other metadata only in version 2
+        return replace(found, partitions=1 if _is_one(folder, found.name) else partitions or found.partitions)
     except (
         OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError
     ) as error:  # fmt: skip
         raise UserError(f"cannot read {file} ({type(error).__name__}: {error}); the checkpoint is damaged") from None
+
+
+def _is_one(folder: Path, name: str) -> bool:
+    """Whether all rows meet in partition 0, whatever the setting says, and Spark writes no other: those of a limit, and
+    of an aggregation without keys."""
+    schema = folder / "0" / "_metadata" / "schema"
+    return name == LIMIT or (name == AGGREGATION and schema.is_file() and NO_KEYS in schema.read_bytes())
 
 
 def _parse(data: Mapping[str, Any], number: int) -> Operator:

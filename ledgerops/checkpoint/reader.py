@@ -67,12 +67,13 @@ def open_checkpoint(path: Path) -> Checkpoint:
         committed = tuple(sorted(log.planned & log.committed))
         if not committed:
             raise no_batch
-        conf = log.batch(committed[-1]).conf
+        newest = log.batch(committed[-1])
+        conf, partitions = newest.conf, newest.shuffle_partitions
         if conf is None:
             file = path / "offsets" / str(committed[-1])
             raise UserError(f"cannot read {file}: not a planned batch as Spark 4 writes it; is it damaged?")
         state = path / "state"
-        operators = read_operators(state, committed[-1]) if state.is_dir() else ()
+        operators = read_operators(state, committed[-1], partitions) if state.is_dir() else ()
     except OSError as error:
         raise cannot_read(path, error) from None
     files = {
@@ -84,8 +85,10 @@ def open_checkpoint(path: Path) -> Checkpoint:
         for store in operator.stores
     }
     readable = [{version - 1 for version in store.readable} for store in files.values()]
-    kept = tuple(sorted(set(committed).intersection(*readable)))
-    checkpoint = Checkpoint(path, log.query_id, conf, committed, operators, files, kept)
+    kept = sorted(set(committed).intersection(*readable))
+    if operators:  # the files of those before a repartition are in other partitions
+        kept = [batch for batch in kept if log.batch(batch).shuffle_partitions == partitions]
+    checkpoint = Checkpoint(path, log.query_id, conf, committed, operators, files, tuple(kept))
     if operators and committed[-1] not in kept:
         raise UserError(_missing(checkpoint))
     return checkpoint

@@ -5,6 +5,8 @@ import zipfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from ledgerops.checkpoint.batch_log import PARTITIONS
+
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 CONF = {
     "spark.sql.streaming.stateStore.providerClass": ROCKSDB,
@@ -16,6 +18,11 @@ def put(file: Path, text: str | bytes = "") -> Path:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(text.encode() if isinstance(text, str) else text)
     return file
+
+
+def planned(partitions: int) -> str:
+    """A file of `offsets`, of a batch with so many partitions."""
+    return f"v1\n{json.dumps({'conf': {**CONF, PARTITIONS: str(partitions)}})}\n{{}}"
 
 
 def checkpoint(

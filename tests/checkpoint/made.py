@@ -79,6 +79,19 @@ TWO = Job(name="two", group="windows", summary="s", transform=_counted, stateful
 NOTES = Job(name="notes", group="stateful", summary="s", transform=_noted, stateful=True, timers=True)
 
 
+def _total(transactions: DataFrame) -> DataFrame:
+    return transactions.groupBy().agg(F.count("*").alias("transactions"))
+
+
+def _first(transactions: DataFrame) -> DataFrame:
+    return transactions.limit(30).select("transaction_id")
+
+
+# without keys, all rows meet in one task
+TOTAL = Job(name="total", group="windows", summary="s", transform=_total, stateful=True, output_mode="update")
+FIRST = Job(name="first", group="sql", summary="s", transform=_first, stateful=True)
+
+
 def at(number: int) -> str:
     return f"2024-03-01T{number // 3600:02}:{number // 60 % 60:02}:{number % 60:02}"
 
@@ -110,6 +123,8 @@ MADE = {
     "notes": (NOTES, ROCKSDB),
     "two": (TWO, ROCKSDB),
     "enriched": (enriched_transactions.JOB, ROCKSDB),
+    "total": (TOTAL, ROCKSDB),
+    "first": (FIRST, ROCKSDB),
     "stateless": (large_credits.JOB, ROCKSDB),
 }
 

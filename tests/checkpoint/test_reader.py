@@ -5,9 +5,10 @@ import re
 
 import pytest
 
+from ledgerops.checkpoint.batch_log import PARTITIONS
 from ledgerops.checkpoint.reader import open_checkpoint
 from ledgerops.checkpoint.summary import Selection, choose
-from tests.checkpoint.fake import checkpoint, put
+from tests.checkpoint.fake import CONF, checkpoint, planned, put
 from tests.refusals import refusal_of
 
 
@@ -43,6 +44,60 @@ def test_batches_whose_changes_are_gone_are_not_kept(tmp_path):
 
 def test_a_query_without_state_has_no_operators(tmp_path):
     assert open_checkpoint(checkpoint(tmp_path / "q", operator=None)).operators == ()
+
+
+NO_KEYS = b'\x00\x02v2\x00\x00\x00\x01\x00\x1d{"type":"struct","fields":[]}\x00\x00\x00\x01'  # then the value's
+BY_ID = NO_KEYS.replace(b"[]", b'[{"name":"id","type":"long","nullable":true,"metadata":{}}]')
+
+
+def of_200(folder, operator, schema):
+    """A checkpoint whose setting is 200 partitions, with files of partition 0."""
+    path = checkpoint(folder, partitions=1, operator=operator, conf={**CONF, PARTITIONS: "200"})
+    file = path / METADATA
+    file.write_text(file.read_text().replace('"numPartitions": 1', '"numPartitions": 200'))
+    if schema is not None:
+        put(path / "state/0/0/_metadata/schema", schema)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("operator", "schema"),
+    [
+        pytest.param("stateStoreSave", NO_KEYS, id="an aggregation without keys"),
+        pytest.param("globalLimit", BY_ID, id="a limit"),
+    ],
+)
+def test_where_all_rows_meet_in_one_task_there_is_one_partition_whatever_the_setting(tmp_path, operator, schema):
+    found = open_checkpoint(of_200(tmp_path / "q", operator, schema))
+    assert (found.operators[0].partitions, len(found.files), found.kept) == (1, 1, (0, 1, 2))
+
+
+@pytest.mark.parametrize("schema", [BY_ID, None], ids=["an aggregation by a key", "of which it is not known"])
+def test_partitions_whose_folders_are_gone_are_missing(tmp_path, schema):
+    path = of_200(tmp_path / "q", "stateStoreSave", schema)
+    assert " is incomplete: operator 0, partition 1 has no state files in " in refusal_of(open_checkpoint, path)
+
+
+@pytest.mark.parametrize(("before", "after"), [(2, 5), (5, 2)], ids=["more", "fewer"])
+@pytest.mark.parametrize("version", ["v1", "v2"])
+def test_after_a_repartition_the_batches_since_are_kept_in_the_partitions_of_the_setting(
+    tmp_path, before, after, version
+):
+    path = checkpoint(tmp_path / "q", batches=range(4), partitions=before)  # 2 moved the state, 3 came after it
+    for batch in range(4):
+        put(path / "offsets" / str(batch), planned(before if batch < 2 else after))
+    for partition in range(after):
+        put(path / "state/0" / str(partition) / "3.zip")
+        put(path / "state/0" / str(partition) / "4.changelog")
+    if version == "v2":  # the first version's metadata stay as they were
+        _, _, text = (path / METADATA).read_text().partition("\n")
+        (path / METADATA).unlink()
+        for batch, partitions in ((0, before), (2, after)):
+            noted = text.replace(f'"numPartitions": {before}', f'"numPartitions": {partitions}')
+            put(path / "state/0/_metadata/v2" / str(batch), f"v2\n{noted}")
+
+    found = open_checkpoint(path)
+    assert (found.operators[0].partitions, len(found.files), found.kept) == (after, after, (2, 3))
 
 
 HDFS = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"

@@ -229,6 +229,25 @@ def test_each_of_two_operators_is_told_and_one_can_be_chosen(look):
     assert [(one["operator"], one["name"]) for one in chosen["operators"]] == [(1, names[1])]
 
 
+@pytest.mark.parametrize("name", ["total", "first"])
+def test_a_count_of_all_rows_and_a_limit_have_one_partition_whatever_the_setting(name, made, look):
+    [metric] = made(name)[1][-1]["stateOperators"]
+    [operator] = look(name)["operators"]
+    assert (metric["numShufflePartitions"], metric["numStateStoreInstances"]) == (2, 1)
+    assert (operator["partitions"], operator["rows"], len(operator["files"])) == (1, 1, 1)
+
+
+def test_state_that_was_repartitioned_holds_the_same_rows_in_as_many_partitions(spoilt, spark):
+    copy = spoilt("counts")
+    for partitions in (5, 3):
+        with temporary_conf(spark, ROCKSDB):
+            spark._streamingCheckpointManager.repartition(str(copy), partitions)
+        document = summarize(copy, Selection(top=10), spark)
+        [operator], store = document["operators"], only(document)
+        assert (operator["partitions"], len(store["partitions"]), len(store["top"])) == (partitions, partitions, 7)
+        assert (operator["rows"], document["kept"]["batches"]) == (7, 1)  # earlier batches were in other partitions
+
+
 def test_keys_and_texts_are_hashed_unless_they_are_asked_for(look):
     hidden, shown = (only(look("pairs", store="left", rows=3, top=3, show_keys=show)) for show in (False, True))
     text = json.dumps([hidden["top"], hidden["sample"]])
