@@ -162,7 +162,7 @@ METRICS = (
             "Task time that an operator spent evicting state, summed over tasks."),
     _summed("commit_seconds", lambda each: each.commit_seconds,
             "Task time that an operator spent committing state, summed over tasks: it can exceed the batch's wall time."),
-    _shown("partitions", lambda each: each.shuffle_partitions,
+    _shown("partitions", lambda each: each.partitions,
            "State partitions of an operator: fixed by the checkpoint, and the most tasks that can work on it."),
     SNAPSHOT_LAG,
     *CUSTOM_METRICS,

@@ -112,6 +112,11 @@ class StateOperator:
     snapshot_versions: Mapping[str, int]  # store instance -> last uploaded version; -1 = never
     stores: int | None = None  # of all partitions: a join of two streams has several for each
 
+    @property
+    def partitions(self) -> int | None:
+        """Those that hold state: one where all rows meet, as without keys or in a limit, whatever the setting says."""
+        return min((number for number in (self.shuffle_partitions, self.stores) if number), default=None)
+
 
 @dataclass(slots=True)
 class Progress:

@@ -22,7 +22,7 @@ GC_WINDOW_SECONDS = 30.0  # the newest four
 
 def parallel_tasks(view: QueryView, operator: StateOperator) -> int:
     """How many tasks of an operator run at once: the divisor from task seconds to wall seconds."""
-    tasks = operator.shuffle_partitions or 1
+    tasks = operator.partitions or 1
     return max(1, min(tasks, view.cluster.cores or tasks))
 
 

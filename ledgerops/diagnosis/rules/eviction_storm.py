@@ -16,7 +16,8 @@ Mitigation: wait for the batch to end; it removes the rows only once. To avoid t
 Evidence:
     state_rows_removed: numRowsRemoved of the operator in the named batch, the newest such of the latest 3
     usual_state_rows_removed: its median over the other batches of the run (at most 200) without the first 10 s
-    state_removal_wall_seconds: allRemovalsTimeMs / 1000 / min(numShufflePartitions, cores) of that batch
+    state_removal_wall_seconds: allRemovalsTimeMs / 1000 / min(numShufflePartitions, numStateStoreInstances, cores) of
+        that batch
     batch_seconds: durationMs.triggerExecution / 1000 of that batch
 """
 

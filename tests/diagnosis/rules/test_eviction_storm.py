@@ -19,6 +19,12 @@ def test_a_batch_that_removes_many_rows_at_once_is_found(history):
     assert finding.share == pytest.approx(7.5 / 9)
 
 
+def test_one_task_that_removes_all_takes_as_long_as_it_computes(history):
+    told = [{**each, "shuffle_partitions": 200, "stores": 1} for each in removing(*QUIET, (90_000, 7.5))]
+    [finding] = RULE.check(history(seconds=[1] * 6 + [9], operators=told))
+    assert "which took 7.5 s of 9.0 s" in finding.summary
+
+
 @cases(
     "seconds, told, more",
     ("the batch is long otherwise", [1] * 6 + [9], [*QUIET, (90_000, 2.0)], {}),

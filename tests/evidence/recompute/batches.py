@@ -309,8 +309,8 @@ def _storm(tape: Tape) -> Batch:
 
 def _removal_wall(tape: Tape) -> float:
     operator = _operator(tape, _storm(tape))
-    partitions = operator.get("numShufflePartitions") or tape.cores or 1
-    return float(operator["allRemovalsTimeMs"]) / 1000 / max(1, min(partitions, tape.cores or partitions))
+    told = (operator.get("numShufflePartitions"), operator.get("numStateStoreInstances"), tape.cores)
+    return float(operator["allRemovalsTimeMs"]) / 1000 / min((number for number in told if number), default=1)
 
 
 def _uploaded(tape: Tape) -> int:
