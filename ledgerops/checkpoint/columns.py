@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Set
+from collections.abc import Iterator, Set
 from typing import Any
 
 from ledgerops.model.observed_metrics import HASH_LENGTH
@@ -31,8 +31,20 @@ def shown_key(text: str | None, data_type: SparkType, show: bool) -> str | None:
     return text if show else hashed(text)
 
 
-def masked(value: Any, data_type: SparkType, secret: Set[str], name: str = "") -> Any:
-    """A value parsed from Spark's JSON, without texts and without what columns named in `secret` hold."""
+def names_in(data_type: SparkType) -> Iterator[str]:
+    """The names of the fields in a Spark type, however deep, that are no times."""
+    for field in getattr(data_type, "fields", ()):
+        if not time_like(field.dataType):
+            yield field.name
+            yield from names_in(field.dataType)
+    for part in ("elementType", "valueType"):
+        if hasattr(data_type, part):
+            yield from names_in(getattr(data_type, part))
+
+
+def masked(value: Any, data_type: SparkType, secret: Set[str] | None, name: str = "") -> Any:
+    """A value parsed from Spark's JSON, without texts and without what columns named in `secret` hold; of None nothing
+    but times is shown."""
     if value is None or data_type.simpleString() in TIMES:
         return value
     kind = data_type.typeName()
@@ -43,7 +55,7 @@ def masked(value: Any, data_type: SparkType, secret: Set[str], name: str = "") -
         return [masked(item, data_type.elementType, secret, name) for item in value]
     if kind == "map":
         return {hashed(str(key)): masked(item, data_type.valueType, secret, name) for key, item in value.items()}
-    if name in secret or kind in ("string", "varchar", "char", "binary", "variant"):
+    if secret is None or name in secret or kind in ("string", "varchar", "char", "binary", "variant"):
         return hashed(value if isinstance(value, str) else json.dumps(value))
     return value
 

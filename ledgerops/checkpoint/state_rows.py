@@ -12,12 +12,13 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from ledgerops.checkpoint.columns import SparkType, masked, shown_key, time_like
+from ledgerops.checkpoint.columns import SparkType, masked, names_in, shown_key, time_like
 from ledgerops.checkpoint.operators import Operator, View
 from ledgerops.checkpoint.reader import Checkpoint
 from ledgerops.errors import UserError
 
 SPARK_ERRORS = (Py4JError, PySparkException)  # when Spark cannot read
+KEYS = ("key", "user_map_key")  # of each row, and of each entry of a map
 VALUES = {"list": "list_element", "map": "user_map_value", "timers": "expiration_timestamp_ms"}
 INSTANT = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX", "ignoreNullFields": "false"}
 
@@ -154,12 +155,17 @@ class StateReader:
         ]
 
     def sample(self, number: int, show: bool) -> list[Any]:
-        """Some rows; without `show` texts and columns named like the key's are hashed, as they could reveal a key."""
-        secret = frozenset(name for name, each in self.key_types.items() if not time_like(each))
+        """Some rows; without `show` keys and texts are hashed, and what could reveal a key: columns named like a part
+        of it, and all columns of a join's side, as the join does not tell which are its keys."""
         rows = self.rows.drop("partition_id")
         found = rows.select(F.to_json(F.struct(*rows.columns), INSTANT)).limit(number).collect()
-        values = (json.loads(row[0]) for row in found)
-        return [value if show else masked(value, rows.schema, secret) for value in values]
+        values = [json.loads(row[0]) for row in found]
+        return values if show else [self._masked(value) for value in values]
+
+    def _masked(self, row: dict[str, Any]) -> dict[str, Any]:
+        keys = [self._fields[name] for name in KEYS if name in self._fields]
+        secret = None if self.view.kind == "side" else frozenset(name for each in keys for name in names_in(each))
+        return {name: masked(each, self._fields[name], None if name in KEYS else secret) for name, each in row.items()}
 
     def timers(self) -> tuple[int, int] | None:
         """The first and the last timer (milliseconds since the epoch); None without timers."""

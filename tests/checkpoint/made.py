@@ -87,6 +87,46 @@ def _first(transactions: DataFrame) -> DataFrame:
     return transactions.limit(30).select("transaction_id")
 
 
+ACCOUNTS = {f"C{n}": 9_000_000 + n for n in range(7)}  # numbers that name a customer
+ACCOUNT = "CAST(substring(customer_id, 2) AS BIGINT) + 9000000 AS account_id"
+
+
+class Seen(StatefulProcessor):
+    """A customer's number in each place where a state may hold one: in the key, in a map's own, and in values."""
+
+    def init(self, handle: Any) -> None:
+        self.last = handle.getValueState("last", "account_id BIGINT, number INT")
+        self.counts = handle.getMapState("counts", "account_id BIGINT", "account_id BIGINT, rows INT")
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N803
+        accounts = [row.account_id for row in rows]
+        self.last.update((accounts[0], len(accounts)))
+        self.counts.updateValue((accounts[0],), (accounts[0], len(accounts)))
+        return iter(())
+
+    def close(self) -> None:
+        """Nothing is held besides the state."""
+
+
+def _seen(transactions: DataFrame) -> DataFrame:
+    keyed = transactions.selectExpr(ACCOUNT, "type").withColumn("id", F.struct("account_id", "type"))
+    return keyed.groupBy("id").transformWithState(
+        statefulProcessor=Seen(), outputStructType="x STRING", outputMode="append", timeMode="none"
+    )
+
+
+def _numbered(transactions: DataFrame) -> DataFrame:
+    """A join by a number."""
+    debits, credits = (
+        transactions.where(f"type = '{kind}'").selectExpr(ACCOUNT, "event_time").withWatermark("event_time", "1 minute")
+        for kind in ("Debit", "Credit")
+    )
+    near = "d.account_id = c.account_id AND c.event_time BETWEEN d.event_time AND d.event_time + INTERVAL 1 HOUR"
+    return debits.alias("d").join(credits.alias("c"), F.expr(near)).select("d.account_id")
+
+
+SEEN = Job(name="seen", group="stateful", summary="s", transform=_seen, stateful=True)
+NUMBERED = Job(name="numbered", group="joins", summary="s", transform=_numbered, stateful=True)
 # without keys, all rows meet in one task
 TOTAL = Job(name="total", group="windows", summary="s", transform=_total, stateful=True, output_mode="update")
 FIRST = Job(name="first", group="sql", summary="s", transform=_first, stateful=True)
@@ -123,6 +163,9 @@ MADE = {
     "notes": (NOTES, ROCKSDB),
     "two": (TWO, ROCKSDB),
     "enriched": (enriched_transactions.JOB, ROCKSDB),
+    "seen": (SEEN, ROCKSDB),
+    "numbered": (NUMBERED, {**ROCKSDB, "spark.sql.streaming.join.stateFormatVersion": "2"}),
+    "numbered_v3": (NUMBERED, ROCKSDB),
     "total": (TOTAL, ROCKSDB),
     "first": (FIRST, ROCKSDB),
     "stateless": (large_credits.JOB, ROCKSDB),

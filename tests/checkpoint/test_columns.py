@@ -3,7 +3,7 @@ import json
 
 from pyspark.sql.types import ArrayType, DecimalType, IntegerType, MapType, StringType, StructType
 
-from ledgerops.checkpoint.columns import masked, shown_key, time_like
+from ledgerops.checkpoint.columns import masked, names_in, shown_key, time_like
 
 
 def a_type(name):
@@ -63,3 +63,40 @@ def test_a_masked_row_keeps_figures_and_times_and_hides_texts_and_what_is_named_
     shown = masked({name: value for name, (_, value, _) in columns.items()}, of, {"account"})
 
     assert shown == {name: expected for name, (_, _, expected) in columns.items()}
+
+
+def test_of_a_key_nothing_but_times_is_shown_however_deep():
+    key = StructType().add("id", StructType().add("account", "long").add("since", "date")).add("window", WINDOW)
+    key = (
+        key.add("numbers", ArrayType(IntegerType()))
+        .add("flag", "boolean")
+        .add("by", MapType(StringType(), IntegerType()))
+    )
+    window = {"start": "2024-03-01T00:00:00Z", "end": "2024-03-02T00:00:00Z"}
+    row = {
+        "id": {"account": 17, "since": "2024-03-01"},
+        "window": window,
+        "numbers": [4, None],
+        "flag": True,
+        "by": {"x": 1},
+    }
+
+    assert masked(row, key, None) == {
+        "id": {"account": digest("17"), "since": "2024-03-01"},
+        "window": window,
+        "numbers": [digest("4"), None],
+        "flag": digest("true"),
+        "by": {digest("x"): digest("1")},
+    }
+
+
+def test_columns_are_named_like_a_key_by_each_part_of_it_that_is_no_time():
+    pair = StructType().add("account", "long").add("since", "date")
+    key = StructType().add("id", pair).add("window", WINDOW).add("old", ArrayType(StructType().add("number", "long")))
+    assert set(names_in(key)) == {"id", "account", "old", "number"}
+    assert masked(
+        {"account": 17, "rows": 3}, StructType().add("account", "long").add("rows", "long"), {*names_in(key)}
+    ) == {
+        "account": digest("17"),
+        "rows": 3,
+    }

@@ -1,6 +1,7 @@
 """What is told of the state of real queries, against what the rows say that it must hold."""
 
 import json
+import re
 import shutil
 import time
 from collections import Counter
@@ -20,7 +21,7 @@ from ledgerops.errors import UserError
 from ledgerops.ledger.jobs import dedup_transactions
 from ledgerops.ledger.run.start import start
 from ledgerops.ledger.sinks import ParquetSink
-from tests.checkpoint.made import BATCHES, MADE, ROCKSDB, ROWS, at, make
+from tests.checkpoint.made import ACCOUNTS, BATCHES, MADE, ROCKSDB, ROWS, at, make
 from tests.ledger.jobs.feed import Feed, transaction
 from tests.ledger.jobs.oracle import ask
 from tests.programs import until
@@ -28,7 +29,7 @@ from tests.refusals import refusal_of
 
 pytestmark = pytest.mark.spark
 
-VARIANTS = {"counts_snapshots", "counts_hdfs", "pairs_hdfs", "pairs_v3"}  # of what another query shows
+VARIANTS = {"counts_snapshots", "counts_hdfs", "pairs_hdfs", "pairs_v3", "numbered_v3"}  # of what another query shows
 
 
 def named(*names):
@@ -80,6 +81,10 @@ def spoilt(made, tmp_path):
 def only(document, store=None):
     [operator] = document["operators"]
     return next(one for one in operator["stores"] if store in (None, one["store"]))
+
+
+def words(text):
+    return re.findall(r"\w+", text)
 
 
 def prints(folder):
@@ -257,6 +262,24 @@ def test_keys_and_texts_are_hashed_unless_they_are_asked_for(look):
     assert not any(row["customer_id"] in text or row["transaction_id"] in text for row in ROWS)
     assert value["debit_event_time"] == full["debit_event_time"]
     assert value["debit_customer_id"] == hashed(full["debit_customer_id"])
+
+
+@pytest.mark.parametrize("name", named("seen", "numbered", "numbered_v3"))
+def test_a_number_that_is_a_key_is_hashed_wherever_it_is_kept(name, look):
+    [hidden], [shown] = (look(name, rows=100, top=10, show_keys=show)["operators"] for show in (False, True))
+    numbers = {str(number) for number in ACCOUNTS.values()}
+    for store, plain in zip(hidden["stores"], shown["stores"], strict=True):
+        text, full = (json.dumps([each["top"], each["sample"]]) for each in (store, plain))
+        if store["sample"] is not None:  # all but a join's index
+            assert set(words(full)) >= numbers and set(words(text)) >= set(map(hashed, numbers))
+        assert not numbers & set(words(text))
+
+
+def test_figures_and_times_beside_a_key_are_shown(look):
+    counts, last = (only(look("seen", rows=1), store)["sample"][0] for store in ("counts", "last"))
+    assert (type(counts["user_map_value"]["rows"]), type(last["value"]["number"])) == (int, int)
+    side = only(look("numbered", store="left", rows=1))["sample"][0]
+    assert side["value"]["event_time"].startswith("2024-03-01T00:")
 
 
 def test_keys_can_be_ranked_by_one_column_times_included_and_one_that_the_key_has_not_is_said(look):
