@@ -119,8 +119,10 @@ class TableCollector:
 
     def _ask(self, run: Run, place: str, source: str | None, known: int) -> _Followed:
         """The table, asked for newer versions if it is due; it has at least `known` (-1 for none)."""
-        # Iceberg's table object is the run's own: the next run has another, which alone it refreshes
-        key = (run.run_id if is_iceberg(place) else run.session.key, place)
+        # Iceberg's table object is the run's own: the next run has another, which alone it refreshes. So is a file
+        # sink's log: another query may start anew in its folder.
+        own = is_iceberg(place) or is_sink_log(place)
+        key = (run.run_id if own else run.session.key, place)
         self._used.add(key)
         if key not in self._tables:
             self._tables[key] = _Followed(self._table(run, place, source))

@@ -264,6 +264,24 @@ def test_what_a_batch_adds_to_a_folder_of_files_is_told_as_a_commit_is(case, tmp
     assert [each.batch_id for each in told.commits] == [4, 5]
 
 
+def test_a_new_query_in_the_folder_of_one_that_has_just_ended_is_counted(case, tmp_path):
+    log = tmp_path / "out/_spark_metadata"
+    log.mkdir(parents=True)
+    entry = {"path": "file:/out/part", "size": 50, "modificationTime": T0 * 1000, "action": "add"}
+    (log / "3").write_text(f"v1\n{json.dumps(entry)}")
+    case.run.tables, case.run.sink_table = {}, str(log)
+    [told] = case.collect()
+    assert [(each.run_id, commit.batch_id) for each in [told] for commit in each.commits] == [("run-1", 3)]
+
+    # output and checkpoint are deleted, and the query starts anew
+    (log / "3").unlink()
+    (log / "0").write_text(f"v1\n{json.dumps(entry)}")
+    again = run_of(case.session, "run-2", query_id="id-2", sink_table=str(log), first_batch=0, last_batch=0)
+    case.collector._runs = roster_of(case.run, again)
+    told = case.collect(after=1)
+    assert [(each.run_id, commit.batch_id) for each in told for commit in each.commits] == [("run-2", 0)]
+
+
 def test_the_table_of_a_run_that_has_ended_is_let_go(case):
     case.collect()
     case.run.tables, case.run.sink_table = {}, None
