@@ -24,20 +24,23 @@ class FileSinkLog:
     def __init__(self, files: HadoopFiles, name: str, query_id: str) -> None:
         self.name = name
         self._files, self._query_id = files, query_id
-        self._newest = -1
+        self._newest = self._looked = -1
 
     def advance(self, known: int, now: float) -> None:
         """`known` is the newest batch that has ended. Nothing is asked."""
         self._newest = known
 
     def commits(self, after: int | None) -> Sequence[LoggedCommit]:
-        """What the batches after one added, oldest first, at most the newest MAX_ENTRIES; at first sight the newest."""
+        """What the batches after one added, oldest first, at most the newest MAX_ENTRIES; at first sight the newest.
+        Each is looked for once: one that is passed over has no commit."""
         first = self._newest if after is None else max(after + 1, self._newest - MAX_ENTRIES + 1)
-        return [
+        found = [
             _parse(batch, self._query_id, entry)
-            for batch in range(max(0, first), self._newest + 1)
+            for batch in range(max(0, first, self._looked + 1), self._newest + 1)
             if (entry := self._files.find(f"{self.name}/{batch}", MAX_ENTRY_BYTES)) is not None
         ]
+        self._looked = self._newest
+        return found
 
 
 def _parse(batch: int, query_id: str, entry: bytes) -> LoggedCommit:

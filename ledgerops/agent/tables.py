@@ -2,7 +2,8 @@
 in a thread of its own.
 
 A table is asked for newer versions every ten seconds at most, one of Delta that several queries use once. In between,
-what is left is computed anew for each batch, from what was read before.
+what is left is computed anew for each batch, from what was read before, and entries that were too many for one round
+are read.
 """
 
 import time
@@ -32,11 +33,11 @@ Table = DeltaTable | IcebergTable | FileSinkLog
 
 @dataclass(slots=True)
 class _Followed:
-    """A table, when it is asked next, and why it could not be read."""
+    """A table, when it is asked for newer versions next, and why it could not be read."""
 
     table: Table
     due: float = float("-inf")
-    round: int = 0  # in which it was asked last
+    failed: int = 0  # the round in which it could not be read last
     error: str | None = None
 
 
@@ -78,7 +79,7 @@ class TableCollector:
         self._files = {key: files for key, files in self._files.items() if key in sessions}
         self._tables = {key: table for key, table in self._tables.items() if key in self._used}
         for followed in self._tables.values():
-            if followed.error is not None and followed.round == self._round:
+            if followed.failed == self._round:
                 raise FileError(f"{followed.table.name}: {followed.error}")
 
     def _can_be_read(self, run: Run) -> bool:
@@ -128,7 +129,7 @@ class TableCollector:
             self._tables[key] = _Followed(self._table(run, place, source))
         followed, now = self._tables[key], self._clock()
         if now >= followed.due:
-            followed.due, followed.round, followed.error = now + ASK_SECONDS, self._round, None
+            followed.due, followed.error = now + ASK_SECONDS, None
             self._try(followed, partial(followed.table.advance, known, now))
         return followed
 
@@ -141,13 +142,14 @@ class TableCollector:
         return FileSinkLog(files, place, run.query_id) if is_sink_log(place) else DeltaTable(files, place)
 
     def _try(self, followed: _Followed, question: Callable[[], object]) -> None:
-        """Puts a question to a table that was asked in this round and could be read."""
-        if followed.round != self._round or followed.error is not None:
+        """Puts a question to a table that could be read. In each round: a round reads only so many of its entries, and
+        asks nothing where it knows all."""
+        if followed.error is not None:
             return
         try:
             question()
         except FileError as error:
-            followed.due, followed.error = self._clock() + RETRY_SECONDS, str(error)
+            followed.due, followed.failed, followed.error = self._clock() + RETRY_SECONDS, self._round, str(error)
 
 
 def _find_commits(run: Run, told: _Told, table: Table) -> None:

@@ -37,11 +37,12 @@ def test_each_batch_since_is_told_with_its_files_and_bytes(log, files):
     assert [each.batch_id for each in log.commits(None)] == [2]
     log.advance(4, T0)
 
-    assert [each.written() for each in log.commits(2)] == [
+    commits = log.commits(2)
+    assert [each.written() for each in commits] == [
         TableCommit(3, T0 + 3, 3, None, 3, 300),
         TableCommit(4, T0 + 4, 4, None, 4, 400),
     ]
-    assert {each.query_id for each in log.commits(2)} == {"id-1"}
+    assert {each.query_id for each in commits} == {"id-1"}
 
 
 def test_a_batch_whose_entry_repeats_all_before_it_is_passed_over_unread(log, files):
@@ -49,6 +50,15 @@ def test_a_batch_whose_entry_repeats_all_before_it_is_passed_over_unread(log, fi
     assert [each.batch_id for each in log.commits(7)] == [8, 10]
     assert files.questions().count("9") == 1
     assert "9.compact" not in files.asked
+
+
+def test_a_batch_that_is_passed_over_is_not_looked_for_again(log, files):
+    log.advance(9, T0)
+    assert [each.batch_id for each in log.commits(7)] == [8]
+    files.questions()
+    assert (log.commits(8), files.questions()) == ([], [])
+    log.advance(10, T0)
+    assert [each.batch_id for each in log.commits(8)] == [10]
 
 
 def test_of_many_batches_the_newest_are_read(log, monkeypatch):

@@ -84,6 +84,28 @@ def test_a_new_version_is_told_when_the_table_is_due(case):
     assert told.sources["bronze"] == TableRead(head=3, versions=3, files=4, bytes=230, since=T0 + 10)
 
 
+def test_more_commits_than_one_round_reads_are_told_in_the_rounds_after_it(case):
+    case.collect()
+    for version in range(1, 51):  # five a second
+        case.silver.commit(version, 50, by=("id-1", version + 3))
+    told = [*case.collect(after=ASK_SECONDS), *case.collect(after=1), *case.collect(after=1)]
+    assert [len(each.commits) for each in told] == [20, 20, 10]
+    case.files.questions()
+    assert (case.collect(after=1), case.files.questions()) == ([], [])
+
+
+def test_more_versions_than_one_round_reads_are_read_in_the_rounds_after_it(case):
+    case.collect()
+    for version in range(3, 51):
+        case.bronze.commit(version, 100)
+    files = [told.sources["bronze"].files for told in (*case.collect(after=ASK_SECONDS), *case.collect(after=2))]
+    assert files == [None]  # nothing else is known of them until all are read
+    [told] = case.collect(after=1)
+    assert (told.sources["bronze"].files, told.sources["bronze"].versions) == (50, 50)
+    case.files.questions()
+    assert (case.collect(after=1), case.files.questions()) == ([], [])
+
+
 def test_only_the_commits_of_the_querys_own_batches_count_and_each_once(case):
     case.collect()
     case.silver.commit(1, 50, 60, by=("id-1", 4))
