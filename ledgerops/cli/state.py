@@ -23,7 +23,6 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -123,7 +122,9 @@ def _session(args: argparse.Namespace) -> Iterator[SparkSession]:
 
 
 def _check_version() -> None:
-    found = version("pyspark")
+    import pyspark
+
+    found = pyspark.__version__  # also of one that pip did not install, as that of SPARK_HOME
     if int(found.split(".", 1)[0]) < MIN_SPARK_VERSION:
         raise UserError(f"reading state needs pyspark {MIN_SPARK_VERSION}.0 or later, this is {found}")
 

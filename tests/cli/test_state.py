@@ -109,6 +109,12 @@ def test_what_is_not_there_is_refused_before_spark_starts(run, refused, options,
     assert refused(path, *options.split()) == said.format(path=path)
 
 
+def test_the_pyspark_that_is_imported_counts_whatever_pip_has_recorded(run, refused, monkeypatch):
+    monkeypatch.setattr("pyspark.__version__", "3.5.7")
+    said = "reading state needs pyspark 4.0 or later, this is 3.5.7"
+    assert refused(run / "checkpoints" / "daily_counts") == said
+
+
 def test_no_folder_no_checkpoint_and_temporary_checkpoints_of_others_are_told_apart_from_a_run(tmp_path, refused):
     no_checkpoint = f"{tmp_path} is not a checkpoint (it has no offsets and metadata)"
     assert refused(tmp_path / "absent") == f"no such folder: {tmp_path / 'absent'}"

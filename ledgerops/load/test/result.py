@@ -4,7 +4,6 @@ import os
 import platform
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import Any
 
 from ledgerops.common import format
@@ -121,9 +120,11 @@ def document(result: LoadTestResult) -> dict[str, Any]:
 
 def environment(cores: int | None) -> dict[str, Any]:
     """What a reader needs to compare two results; `cores` of Spark are not known of jobs that ran elsewhere."""
+    import pyspark
+
     return {
         "ledgerops": __version__,
-        "pyspark": version("pyspark"),
+        "pyspark": pyspark.__version__,
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
         "cores_of_the_machine": os.cpu_count(),
@@ -133,7 +134,9 @@ def environment(cores: int | None) -> dict[str, Any]:
 
 def spark_version(cores: int) -> str:
     """`Spark 4.0.1 on 2 of 8 cores`"""
-    return f"Spark {version('pyspark')} on {cores} of {os.cpu_count()} cores"
+    import pyspark
+
+    return f"Spark {pyspark.__version__} on {cores} of {os.cpu_count()} cores"
 
 
 def _job(job: JobResult) -> dict[str, Any]:
