@@ -31,12 +31,18 @@ def interval(text: str) -> float:
 
 
 def shared_folder(text: str) -> Path:
-    """A folder of the file system, which may be mounted; an address of an object store is refused."""
-    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", text):
+    """A folder of the file system, which may be mounted, also as `file:/data`; an address of an object store is
+    refused."""
+    from ledgerops.checkpoint.file_log import local_path
+
+    if not re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", text):
+        return Path(text)
+    path = local_path(text)
+    if path is None:
         raise argparse.ArgumentTypeError(
             f"not a folder: {text!r}; an object store must be mounted, at the same path on every machine"
         )
-    return Path(text)
+    return path
 
 
 def spark_property(text: str) -> tuple[str, str]:

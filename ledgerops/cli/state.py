@@ -26,7 +26,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ledgerops.cli.arg_types import cores, count
+from ledgerops.cli.arg_types import cores, count, shared_folder
 from ledgerops.common.format import clean
 from ledgerops.errors import UserError
 
@@ -38,7 +38,8 @@ MIN_SPARK_VERSION = 4  # Spark's first version with the readers of state
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("checkpoint", type=Path, metavar="CHECKPOINT", help="checkpoint folder, or folder of a run")
+    place = "checkpoint folder, or folder of a run; an object store must be mounted"
+    add("checkpoint", type=shared_folder, metavar="CHECKPOINT", help=place)
     add("--operator", type=count, metavar="N", help="only this operator")
     add("--store", metavar="NAME", help="only this store: a side of a join (left, right) or a state variable")
     add("--batch", type=count, metavar="N", help="state at the end of this batch (default: the newest)")

@@ -115,6 +115,19 @@ def test_the_pyspark_that_is_imported_counts_whatever_pip_has_recorded(run, refu
     assert refused(run / "checkpoints" / "daily_counts") == said
 
 
+def test_a_checkpoint_is_named_as_spark_names_it(run, ledgerops):
+    told = ledgerops("state", f"file:{run}", "--json")
+    assert (told.code, told.document["run"]) == (0, str(run))
+
+
+@pytest.mark.parametrize("address", ["s3a://bucket/q", "hdfs://name:9000/q", "dbfs:/checkpoints/q"])
+def test_an_object_store_is_refused_with_what_to_do(refused, address):
+    assert refused(address) == (
+        f"argument CHECKPOINT: not a folder: {address!r}; an object store must be mounted, at the same path on every "
+        "machine; see ledgerops state --help"
+    )
+
+
 def test_no_folder_no_checkpoint_and_temporary_checkpoints_of_others_are_told_apart_from_a_run(tmp_path, refused):
     no_checkpoint = f"{tmp_path} is not a checkpoint (it has no offsets and metadata)"
     assert refused(tmp_path / "absent") == f"no such folder: {tmp_path / 'absent'}"
