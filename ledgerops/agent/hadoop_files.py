@@ -26,7 +26,9 @@ class HadoopFiles:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._conf: Any = None
-        self._path: Any = None  # Hadoop's class: to find it by its name takes five calls into the JVM
+        self._path: Any = None  # Java's classes: to find one by its name takes five calls into the JVM
+        self._first: Any = None
+        self._to_bytes: Any = None
 
     def exists(self, path: str) -> bool:
         """Whether there is a file. Where there is none, this takes a thirtieth of the CPU time of `status`, whose
@@ -52,7 +54,7 @@ class HadoopFiles:
     def read(self, path: str, limit: int) -> bytes:
         """The first `limit` bytes of a file. Raises FileError."""
         try:
-            return _read(*self._reach(path), limit)
+            return self._read(*self._reach(path), limit)
         except Exception as error:
             raise FileError(reason_of(error)) from None
 
@@ -60,7 +62,7 @@ class HadoopFiles:
         """As `read`; None where there is no such file."""
         try:
             system, place = self._reach(path)
-            return _read(system, place, limit) if system.exists(place) else None
+            return self._read(system, place, limit) if system.exists(place) else None
         except Exception as error:
             raise FileError(reason_of(error)) from None
 
@@ -68,18 +70,19 @@ class HadoopFiles:
         """Hadoop's file system of a path, and the path. Raises what py4j raises."""
         spark = self._session.spark
         if self._conf is None:
-            self._path = spark.sparkContext._jvm.org.apache.hadoop.fs.Path
+            apache = spark.sparkContext._jvm.org.apache
+            self._path, self._first = apache.hadoop.fs.Path, apache.commons.io.input.BoundedInputStream
+            self._to_bytes = apache.commons.io.IOUtils.toByteArray
             self._conf = spark._jsparkSession.sessionState().newHadoopConf()
         place = self._path(path)
         return place.getFileSystem(self._conf), place
 
-
-def _read(system: Any, place: Any, limit: int) -> bytes:
-    stream = system.open(place)
-    try:
-        return bytes(stream.readNBytes(limit))
-    finally:
-        stream.close()
+    def _read(self, system: Any, place: Any, limit: int) -> bytes:
+        stream = system.open(place)
+        try:
+            return bytes(self._to_bytes(self._first(stream, limit)))  # Java 8 has no readNBytes
+        finally:
+            stream.close()
 
 
 def reason_of(error: Exception) -> str:

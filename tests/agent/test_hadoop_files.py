@@ -59,3 +59,34 @@ def test_a_platform_that_forbids_py4j_is_an_error_of_the_file():
 
     with pytest.raises(FileError, match=r"^RuntimeError: \[JVM_ATTRIBUTE_NOT_SUPPORTED\] not here$"):
         HadoopFiles(SimpleNamespace(spark=Forbidden())).status("/t")
+
+
+class Java8Stream:
+    """An InputStream with the methods that Java 8 has: `readNBytes` came with Java 9 and 11."""
+
+    def __init__(self, content):
+        self.content, self.open = content, True
+
+    def read(self, limit):
+        return self.content[:limit]
+
+    def close(self):
+        self.open = False
+
+
+def test_a_file_is_read_by_what_java_8_has_and_closed():
+    stream = Java8Stream(b"0123456789")
+    system = SimpleNamespace(open=lambda place: stream, exists=lambda place: True)
+    io = SimpleNamespace(
+        input=SimpleNamespace(BoundedInputStream=lambda stream, limit: stream.read(limit)),
+        IOUtils=SimpleNamespace(toByteArray=bytes),
+    )
+    path = SimpleNamespace(getFileSystem=lambda conf: system)
+    hadoop = SimpleNamespace(fs=SimpleNamespace(Path=lambda text: path))
+    apache = SimpleNamespace(hadoop=hadoop, commons=SimpleNamespace(io=io))
+    spark = SimpleNamespace(
+        sparkContext=SimpleNamespace(_jvm=SimpleNamespace(org=SimpleNamespace(apache=apache))),
+        _jsparkSession=SimpleNamespace(sessionState=lambda: SimpleNamespace(newHadoopConf=lambda: None)),
+    )
+    assert HadoopFiles(SimpleNamespace(spark=spark)).read("/t", 4) == b"0123"
+    assert not stream.open
