@@ -99,7 +99,8 @@ def _missing(checkpoint: Checkpoint) -> str:
     batch = checkpoint.committed[-1]
     for (operator, partition, store), files in checkpoint.files.items():
         if batch + 1 not in files.readable:
-            what = "has no state files" if not files.files else f"lacks files of version {batch + 1} or before"
+            none = not files.snapshots | files.changes
+            what = "has no state files" if none else f"lacks files of version {batch + 1} or before"
             named = "" if store == DEFAULT else f", store {store}"
             return (
                 f"{checkpoint.path} is incomplete: operator {operator}, partition {partition}{named} {what} in "

@@ -26,7 +26,6 @@ class StoreFiles:
     changes: frozenset[int]  # versions of which there are the changes since the one before
     snapshot_bytes: int  # with RocksDB's SST files
     change_bytes: int
-    files: int
 
     @cached_property
     def readable(self) -> frozenset[int]:
@@ -62,7 +61,7 @@ class StoreFiles:
 def scan(folder: Path) -> StoreFiles:
     """What is in a store's folder now. Files that a running query removes meanwhile are passed over."""
     versions: dict[str, set[int]] = {kind: set() for kind in (*WHOLE, *CHANGES)}
-    snapshot_bytes = change_bytes = files = 0
+    snapshot_bytes = change_bytes = 0
     for file in (*_entries(folder), *_entries(folder / "SSTs")):
         named = VERSIONED.fullmatch(file.name)
         try:
@@ -74,7 +73,6 @@ def scan(folder: Path) -> StoreFiles:
             versions[named[2]].add(int(named[1]))
         elif file.parent.name != "SSTs" or not size:
             continue
-        files += 1
         if named and named[2] in CHANGES:
             change_bytes += size
         else:
@@ -85,7 +83,6 @@ def scan(folder: Path) -> StoreFiles:
         changes=frozenset(set().union(*(versions[kind] for kind in CHANGES))),
         snapshot_bytes=snapshot_bytes,
         change_bytes=change_bytes,
-        files=files,
     )
 
 
