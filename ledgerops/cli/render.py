@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
         done = "wrote" if name in made else "removed"
         print(f"{'differs:' if args.check else done} {name}")
     if stale and not ours:
-        print(f"not removed (your copies, or no longer made): {', '.join(stale)}", file=sys.stderr)
+        print(f"not removed (your copies, or no longer made, and still loaded): {', '.join(stale)}", file=sys.stderr)
     if args.check and names:
         print("run ledgerops render with the same options and commit the result", file=sys.stderr)
     return 1 if args.check and names else 0

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ledgerops.metrics.cause_texts import CAUSE_TEXTS
-from ledgerops.mixin.alerts import CAUSES, FRESHNESS, OBSERVER, SYMPTOMS, crash_loop, freshness
+from ledgerops.mixin.alerts import CAUSES, FRESHNESS, OBSERVER, SYMPTOMS, crash_loop, falling_behind, freshness
 from ledgerops.mixin.alerts.model import Alert
 from ledgerops.mixin.alerts.promql import base_records, cause, lines, remembered, step
 from ledgerops.mixin.problems import first_sentence
@@ -20,7 +20,7 @@ FILES: Mapping[str, tuple[Alert, ...]] = {
 }
 # the recording rules of a file, which come before its alerts
 RECORDS: Mapping[str, tuple[Callable[[Site], list[tuple[str, str]]], ...]] = {
-    "symptoms": (base_records, crash_loop.records),
+    "symptoms": (base_records, falling_behind.records, crash_loop.records),
     "freshness": (freshness.records,),
     "observer": (remembered,),
 }

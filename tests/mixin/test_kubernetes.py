@@ -236,7 +236,7 @@ def test_what_is_no_longer_made_is_named_and_all_files_stay(tmp_path, capsys, mo
     assert main(argv) == 0
     told = capsys.readouterr()
     assert told.out == ""
-    assert told.err == "not removed (your copies, or no longer made): scaledobject.yaml\n"
+    assert told.err == "not removed (your copies, or no longer made, and still loaded): scaledobject.yaml\n"
     assert (tmp_path / "logo.png").exists() and (tmp_path / "scaledobject.yaml").exists()
 
 

@@ -77,7 +77,7 @@ def test_a_copy_of_a_generated_file_at_a_site_is_named_and_stays(rendered, capsy
         assert main(["render", "--out", str(rendered), *options]) == 0
         told = capsys.readouterr()
         assert told.out == ""
-        assert told.err == "not removed (your copies, or no longer made): dashboards/our-fleet.json\n"
+        assert told.err == "not removed (your copies, or no longer made, and still loaded): dashboards/our-fleet.json\n"
     assert ours.read_text() == copied
 
 

@@ -57,11 +57,16 @@ def of_ending(trigger: str = "available_now") -> str:
     return f'ledgerops_query_info{{trigger="{trigger}"}}'
 
 
-def saw_tooth(minutes: int) -> str:
-    """What batches of so many minutes leave unread, or how old it is, where the query keeps up with its input: it
-    begins with what came while the batch before ran. A series in a case."""
-    samples = 4 * minutes
-    return " ".join([f"{15 * samples}+15x{samples - 1}"] * (80 // samples))
+def growth_window(site: Site, seconds: float = 300.0) -> str:
+    """Over which a backlog must grow: one long batch makes a saw-tooth, not a slope."""
+    return duration(max(seconds * site.time_scale, 3 * site.evaluation_seconds))
+
+
+def grows(site: Site, series: str) -> str:
+    """Where a series has grown for five minutes; where batches are longer, and nothing was told for so long, for an
+    hour."""
+    window, long = growth_window(site), growth_window(site, 3600.0)
+    return f"(deriv({series}[{window}]) > 0 or (changes({series}[{window}]) == 0 and deriv({series}[{long}]) > 0))"
 
 
 def born_or_increased(counter: str, started: str, window: str, look_back: str, young: float) -> str:
@@ -76,20 +81,6 @@ def of_rule(site: Site, metric: str, rule: str, *more: str) -> str:
     """1 for each query for which the rule is reported: `metric` is that of findings or of root causes."""
     matcher = f'rule="{rule}"'
     return f"{worst(site, metric, matcher, *more)} == 1"
-
-
-def found(site: Site, rule: str) -> str:
-    """1 for each query of which a run is on for which the rule is reported. What a run ended with is no news, also
-    where another driver runs the query since."""
-    matcher = f'rule="{rule}"'
-    runs = f"and on (job, app, instance, query) {site.series(ACTIVE)} == 1"
-    return f"max {BY} ({site.series('ledgerops_finding', matcher)} == 1 {runs})"
-
-
-def falls_behind(site: Site) -> str:
-    """`too_old` of each query that the diagnosis finds to fall behind. It compares batches: the backlog of a query that
-    keeps up rises for as long as a batch takes, however long that is."""
-    return f"{too_old(site)} and on (job, app, query) {found(site, 'falling-behind')}"
 
 
 def alive(site: Site) -> str:

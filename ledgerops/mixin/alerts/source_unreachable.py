@@ -1,7 +1,8 @@
 """The alert of the rule source-unreachable: the broker does not answer."""
 
 from ledgerops.mixin.alerts.model import Alert, Case, of
-from ledgerops.mixin.alerts.promql import ACTIVE, found
+from ledgerops.mixin.alerts.promql import ACTIVE, BY
+from ledgerops.mixin.site import Site
 
 REACHABLE = "ledgerops_source_reachable"
 RULE = "source-unreachable"
@@ -9,10 +10,17 @@ FOUND = 'ledgerops_finding{rule="source-unreachable", severity="critical"}'
 FOUND_ON_A = of("ledgerops_finding", instance="a:1", rule=RULE, severity="critical")
 
 
+def _expression(site: Site) -> str:
+    """What a run ended with is no news of the broker, also where another driver runs the query since."""
+    matcher = f'rule="{RULE}"'
+    runs = f"and on (job, app, instance, query) {site.series(ACTIVE)} == 1"
+    return f"max {BY} ({site.series('ledgerops_finding', matcher)} == 1 {runs})"
+
+
 ALERT = Alert(
     name="LedgerSourceUnreachable", severity="critical",
     # the finding and not the gauge, which is 0 as well where only ledgerops cannot reach the broker
-    expression=lambda site: found(site, RULE),
+    expression=_expression,
     hold=10.0,  # the rule has waited before
     summary="A query's broker does not answer.",
     description="The broker that {{ $labels.query }} reads from does not answer ledgerops.", rule="source-unreachable",
