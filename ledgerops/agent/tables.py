@@ -2,8 +2,8 @@
 in a thread of its own.
 
 A table is asked for newer versions every ten seconds at most, one of Delta that several queries use once. In between,
-what is left is computed anew for each batch, from what was read before, and entries that were too many for one round
-are read.
+what is left is computed anew for each batch, from what was read before, and commits of a sink that were too many for
+one round are read.
 """
 
 import time
@@ -37,6 +37,7 @@ class _Followed:
 
     table: Table
     due: float = float("-inf")
+    round: int = 0  # in which it was asked last
     failed: int = 0  # the round in which it could not be read last
     error: str | None = None
 
@@ -95,7 +96,8 @@ class TableCollector:
             followed = self._ask(run, place, place, position.version - 1)
             table = followed.table
             if not isinstance(table, FileSinkLog) and table.head is not None:
-                self._try(followed, partial(table.follow, position))
+                if followed.round == self._round:  # a position beyond it cannot be followed to it
+                    self._try(followed, partial(table.follow, position))
                 read = table.unread(position)
                 if read is not None:
                     sources[name] = read
@@ -129,7 +131,7 @@ class TableCollector:
             self._tables[key] = _Followed(self._table(run, place, source))
         followed, now = self._tables[key], self._clock()
         if now >= followed.due:
-            followed.due, followed.error = now + ASK_SECONDS, None
+            followed.due, followed.round, followed.error = now + ASK_SECONDS, self._round, None
             self._try(followed, partial(followed.table.advance, known, now))
         return followed
 
@@ -142,8 +144,7 @@ class TableCollector:
         return FileSinkLog(files, place, run.query_id) if is_sink_log(place) else DeltaTable(files, place)
 
     def _try(self, followed: _Followed, question: Callable[[], object]) -> None:
-        """Puts a question to a table that could be read. In each round: a round reads only so many of its entries, and
-        asks nothing where it knows all."""
+        """Puts a question to a table that could be read."""
         if followed.error is not None:
             return
         try:

@@ -91,7 +91,10 @@ def _is_one(folder: Path, name: str) -> bool:
     """Whether all rows meet in partition 0, whatever the setting says, and Spark writes no other: those of a limit, and
     of an aggregation without keys."""
     schema = folder / "0" / "_metadata" / "schema"
-    return name == LIMIT or (name == AGGREGATION and schema.is_file() and NO_KEYS in schema.read_bytes())
+    if name != AGGREGATION or not schema.is_file():
+        return name == LIMIT
+    text = schema.read_bytes()
+    return text.startswith(NO_KEYS, text.find(b"{"))  # the keys' schema comes first, then that of the values
 
 
 def _parse(data: Mapping[str, Any], number: int) -> Operator:

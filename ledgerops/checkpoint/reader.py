@@ -87,7 +87,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
     readable = [{version - 1 for version in store.readable} for store in files.values()]
     kept = sorted(set(committed).intersection(*readable))
     if operators:  # the files of those before a repartition are in other partitions
-        kept = [batch for batch in kept if log.batch(batch).shuffle_partitions == partitions]
+        kept = [batch for batch in kept if log.batch(batch).shuffle_partitions in (None, partitions)]
     checkpoint = Checkpoint(path, log.query_id, conf, committed, operators, files, tuple(kept))
     if operators and committed[-1] not in kept:
         raise UserError(_missing(checkpoint))

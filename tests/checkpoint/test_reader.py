@@ -72,7 +72,11 @@ def test_where_all_rows_meet_in_one_task_there_is_one_partition_whatever_the_set
     assert (found.operators[0].partitions, len(found.files), found.kept) == (1, 1, (0, 1, 2))
 
 
-@pytest.mark.parametrize("schema", [BY_ID, None], ids=["an aggregation by a key", "of which it is not known"])
+@pytest.mark.parametrize(
+    "schema",
+    [BY_ID, b"v2\n" + BY_ID + b"\n" + NO_KEYS, None],
+    ids=["an aggregation by a key", "by a key and of nothing", "of which it is not known"],
+)
 def test_partitions_whose_folders_are_gone_are_missing(tmp_path, schema):
     path = of_200(tmp_path / "q", "stateStoreSave", schema)
     assert " is incomplete: operator 0, partition 1 has no state files in " in refusal_of(open_checkpoint, path)
