@@ -94,7 +94,7 @@ def compare(
         result.notes.append(f"missing because they arrived after the watermark: {counts['late']:,}")
     if counts["perhaps"]:
         result.notes.append(
-            f"exact copies written, since another amount was taken for the first: {counts['perhaps']:,}"
+            f"exact copies written, as where another amount is taken for the first: {counts['perhaps']:,}"
         )
     if counts["unknown"]:
         result.notes.append(f"rows with an id that was never sent: {counts['unknown']:,}")

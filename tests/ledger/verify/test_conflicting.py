@@ -40,7 +40,7 @@ def test_where_the_copy_was_taken_for_the_first_the_first_and_its_exact_copies_a
 
     result = judged(written, **HOW)
     assert (result.verdict, result.lost, result.repeated, result.changed) == ("holds", 0, 0, 0)
-    assert result.notes == ["exact copies written, since another amount was taken for the first: 1"]
+    assert result.notes == ["exact copies written, as where another amount is taken for the first: 1"]
 
 
 @pytest.mark.parametrize(("copies", "times"), [(0, 1), (1, 2)], ids=["without an exact copy", "with one exact copy"])
