@@ -11,12 +11,11 @@ is read: run / slots would do), by executor, or by one task without more rows (t
 The even time of all stages is shared out like the tasks' run time: `python` (Spark's "time to run Python workers"),
 `gc`, the state's times, `shuffle` (waits for blocks, writing them), `cpu` beyond `state_update`, which Spark counts
 with the rows' way to the operator; each at most what is left. In stages that spilled, what would be `cpu` or `waiting`
-is `spill`. The rest waits: in a stage that reads, one that writes (the last, or one that leaves no shuffle to the next
-that reads something: an earlier write of `foreachBatch`, or one before a table's commit), or elsewhere (`waiting`).
+is `spill`. The rest waits: in a stage that reads, one that writes (the last, or one that wrote records and no shuffle:
+an earlier write of `foreachBatch`, or one before a table's commit), or elsewhere (`waiting`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import zip_longest
 from typing import NamedTuple
 
 from ledgerops.diagnosis.limits import CLEAR_TIMES, FAR_TIMES, MOSTLY
@@ -72,7 +71,7 @@ DESCRIBED: Mapping[str, str] = {  # in one sentence each, in the order in which 
     "waiting": "tasks that neither compute nor report what they do, in a stage that neither reads nor writes, or does "
     "both",
     # the sink
-    "sink_wait": "a stage that writes, the last one or one that leaves the next no shuffle, while its tasks neither "
+    "sink_wait": "a stage that writes, the last one or one that wrote records and no shuffle, while its tasks neither "
     "compute nor report what they do",
     # uneven
     "uneven_keys": "what a stage behind a shuffle takes beyond an even split, where one task has far more rows",
@@ -229,9 +228,10 @@ def _handed_over(batch: Progress, stages: Sequence[StageSummary]) -> float:
 
 def makes_rows(stage: StageSummary) -> bool:
     """Whether its slowest task writes far more rows than any task of it reads. Of a persisted batch Spark counts
-    thousands as one record, but ten bytes hold no more than a row."""
-    read = max(stage.records_max, stage.input_bytes / max(1, stage.tasks) / 10)
-    return (stage.slowest_wrote or 0) > max(FEW_RECORDS, FAR_TIMES * read)
+    thousands as one record, of many kilobytes: then it is not known."""
+    if stage.input_bytes > 10_000 * stage.records:
+        return False
+    return (stage.slowest_wrote or 0) > max(FEW_RECORDS, FAR_TIMES * stage.records_max)
 
 
 def _rows_a_task(stage: StageSummary) -> float:
@@ -431,14 +431,15 @@ def _rest(tasks: TaskSummary, cpu: float, waiting: float, facts: Facts) -> Itera
     computed = sum(stage.cpu_seconds for stage in tasks.stages)
     idle = {s.stage_id: max(0.0, s.run_seconds - s.cpu_seconds - s.gc_seconds) for s in tasks.stages}
     total = sum(idle.values())
-    for stage, following in zip_longest(tasks.stages, tasks.stages[1:]):
+    last = tasks.stages[-1]
+    for stage in tasks.stages:
         share = stage.cpu_seconds / computed if computed > 0 else 1 / len(tasks.stages)
         yield "few_rows" if _few(stage) else "cpu", stage.stage_id, cpu * share
         reads = not stage.reads_shuffle and stage.records > 0
-        # a shuffle without rows has no bytes either, but then the next stage reads nothing
-        writes = following is None or (not stage.shuffle_write_bytes and following.records > 0)
+        # rows that go to the driver, as those of a broadcast, are not written
+        writes = stage is last or (not stage.shuffle_write_bytes and bool(stage.slowest_wrote))
         part = facts.alone if reads and writes else facts.reading if reads else "sink_wait" if writes else "waiting"
-        if facts.python and tasks.python_seconds is None and part in ("source_wait", "waiting"):
+        if facts.python and tasks.python_seconds is None and (part != "sink_wait" or stage is not last):
             part = "python"
         if part == "sink_wait" and not facts.sink_waits:
             part = "waiting"

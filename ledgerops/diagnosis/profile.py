@@ -3,7 +3,7 @@
 docs/verdict.md says which batches, how a part's seconds come from them, and what contention takes of each part.
 """
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from operator import attrgetter
@@ -269,13 +269,14 @@ def _kept(view: QueryView) -> dict[int, tuple[TaskSummary | None, Split]]:
 
 
 def _cores_during(view: QueryView, batch: Progress) -> Mapping[str, int]:
-    """The cores of the executors that were there when the batch began, and still when it ended: others could not get
-    their share of its tasks. None where no sample is as old."""
+    """The cores of the executors that were there when the batch began, and still in the newest sample before it ended:
+    others could not get their share of its tasks. None where no sample is as old."""
     samples = _samples(view)
     before = bisect_right(samples, batch.started, key=_at)
     if not before:
         return {}
-    began, ended = samples[before - 1], samples[min(bisect_left(samples, batch.ended, key=_at), len(samples) - 1)]
+    after = bisect_right(samples, batch.ended, key=_at)
+    began, ended = samples[before - 1], samples[after - 1]
     there = {each.executor_id for each in began.workers if each.active}
     return {e.executor_id: e.cores for e in ended.workers if e.active and e.cores > 0 and e.executor_id in there}
 

@@ -44,18 +44,20 @@ def arrival_between(earlier: Progress, later: Progress, factors: Mapping[str, fl
     }
 
 
-def rows_of(batch: Progress, sources: Collection[str] = ()) -> int:
-    """The rows that a batch read from some sources, by their names; from all where none is given."""
-    return sum([each.rows for each in batch.sources if each.name in sources]) if sources else batch.rows
+def rows_of(batch: Progress, sources: Collection[str]) -> int:
+    """The rows that a batch read from some sources, by their names."""
+    return sum([each.rows for each in batch.sources if each.name in sources])
 
 
-def read_over(batches: Sequence[Progress], sources: Collection[str] = ()) -> float | None:
-    """Rows a second, as `rows_of`, that some batches of a query read, over the time in which these rows came where each
-    reads all there is: since the first of them asked its sources until the last did. None for fewer than two."""
+def read_over(batches: Sequence[Progress], sources: Collection[str] | None = None) -> float | None:
+    """Rows a second that some batches of a query read, of some sources by their names or of all, over the time in which
+    these rows came where each reads all there is: since the first of them asked its sources until the last did. None
+    for fewer than two."""
     if len(batches) < 2:
         return None
     span = head_table.offsets_read_at(batches[-1]) - head_table.offsets_read_at(batches[0])
-    return sum(rows_of(batch, sources) for batch in batches[1:]) / span if span > 0 else None
+    rows = [batch.rows if sources is None else rows_of(batch, sources) for batch in batches[1:]]
+    return sum(rows) / span if span > 0 else None
 
 
 class Rates:

@@ -48,7 +48,7 @@ def stage(
     """A stage by what each of its tasks read and took; `began` seconds into add_batch, and `ready` where it is known
     when its tasks could have begun; `cpu` a share of run time, `executors` the tasks and run seconds of each, `gc` a
     share of run time, `spill` in bytes, `failed` the attempts that failed, their seconds and the exception. One that
-    `writes` to a sink, or to the driver, leaves no shuffle to the next."""
+    `writes` to a sink leaves no shuffle to the next."""
     records, seconds = sorted(records), sorted(seconds)
     tasks, rows, run = len(records), sum(records), sum(seconds)
     shares = executors or {"driver": (tasks, run)}
@@ -59,6 +59,7 @@ def stage(
         records=int(rows), records_median=records[tasks // 2], records_max=records[-1], reads_shuffle=shuffle,
         input_bytes=0, shuffle_read_bytes=0, shuffle_write_bytes=0 if writes else 1000, spill_bytes=spill,
         executors={each: ExecutorShare(ran, took) for each, (ran, took) in shares.items()},
+        slowest_wrote=int(records[-1]) if writes else None,
     )  # fmt: skip
 
 

@@ -248,7 +248,8 @@ def test_attempts_that_fail_take_of_a_stage_what_its_other_tasks_do_not_need(fai
 
 
 LEAVES = {"shuffle_write_bytes": 900}  # a shuffle to the next stage
-BOTH, WRITES = {"reads_shuffle": False}, {"reads_shuffle": True}
+BOTH, WRITES = ({"reads_shuffle": shuffled, "slowest_wrote": 500} for shuffled in (False, True))
+HANDS_OVER = {"slowest_wrote": 0}  # its rows to the driver, or none
 READS, BETWEEN, NOTHING = BOTH | LEAVES, WRITES | LEAVES, {"reads_shuffle": False, "records": 0}
 DOCUMENTS = {"cpu_seconds": 4.0, "records": 100, "input_bytes": 100 * 2**20}
 SHUFFLED = {"input_bytes": 0, "shuffle_read_bytes": 100 * 2**20}
@@ -266,11 +267,14 @@ EACH, LAST = ("source_wait", "sink_wait", "waiting"), {"sink_wait": 4 / 3}
     ("both, and the source is known to wait", [BOTH, BOTH], SOURCE, {"source_wait": 4.0}),
     ("writes what a shuffle brought, twice", [READS, WRITES, BOTH], TWO, dict.fromkeys(EACH, 4 / 3)),
     ("between two shuffles", [BETWEEN, WRITES], TWO, {"waiting": 2.0, "sink_wait": 2.0}),
-    ("reads rows that are all left out", [BOTH, NOTHING], TWO, {"source_wait": 2.0, "sink_wait": 2.0}),
-    ("has no row for the next", [WRITES, NOTHING], TWO, {"waiting": 2.0, "sink_wait": 2.0}),
+    ("reads what is broadcast", [BOTH | HANDS_OVER, READS, WRITES], TWO, {"source_wait": 8 / 3} | LAST),
+    ("sorts by a sample first", [WRITES | HANDS_OVER, WRITES], TWO, {"waiting": 2.0, "sink_wait": 2.0}),
+    ("reads rows that are all left out", [BOTH | HANDS_OVER, NOTHING], TWO, {"source_wait": 2.0, "sink_wait": 2.0}),
+    ("what it wrote is not told", [BOTH | {"slowest_wrote": None}, BOTH], TWO, {"source_wait": 2.0, "waiting": 2.0}),
     ("a sink that keeps nothing", [WRITES], TWO._replace(sink_waits=False), {"waiting": 4.0}),
     ("a source that makes its rows itself", [READS, WRITES], MADE, {"waiting": 2.0, "sink_wait": 2.0}),
     ("Python that is not told", [READS, WRITES], TWO._replace(python=True), {"python": 2.0, "sink_wait": 2.0}),
+    ("and it writes twice", [WRITES, WRITES], TWO._replace(python=True), {"python": 2.0, "sink_wait": 2.0}),
     ("computes", [BOTH | {"cpu_seconds": 4.0}], TWO, {"cpu": 4.0}),
     ("for a hundred rows", [BOTH | {"cpu_seconds": 4.0, "records": 100}], TWO, {"few_rows": 4.0}),
     ("for a hundred documents", [BOTH | DOCUMENTS], TWO, {"cpu": 4.0}),

@@ -19,6 +19,9 @@ def kind(view):
     return found and found.kind
 
 
+REAL_TIME = {"interval": 5.0, "seconds": [6.4] * 12, "plan": {"trigger": "real_time"}}
+
+
 @cases(
     "case, expected",
     ("1.34 times the interval from birth", {"warm": 0, "seconds": [2.68] * 16}, "overrun"),
@@ -36,13 +39,13 @@ def kind(view):
     ("in turns, up to ten times the interval", FAR_TURNS, "overrun"),
     ("two long ones at the start", {"warm": 0, "seconds": [3.0, 13.0, 12.0]}, "overrun"),
     ("three at twice the interval", {"seconds": [4.0] * 3}, "overrun"),
+    ("three times the interval of real-time mode", REAL_TIME | {"seconds": [15.0] * 12}, "overrun"),
     ("three batches after the first, each longer", LONGER, "behind"),
 )
 def test_harm_needs_no_past(history, case, expected):
     assert kind(history(**case)) == expected
 
 
-REAL_TIME = {"interval": 5.0, "seconds": [6.4] * 12, "plan": {"trigger": "real_time"}}
 SETTLING = [0.5, 1.0, 1.5, 1.75, 1.87, 1.94, 1.97, 1.99, 2.0, 2.0]
 SETTLES = {"warm": 0, "interval": 0.0, "seconds": SETTLING[1:], "rows": [int(1000 * each) for each in SETTLING[:-1]]}
 

@@ -204,10 +204,11 @@ class Tape:
         return sum(each["cores"] for each in self.executors)
 
     def cores_during(self, batch: Batch) -> Mapping[str, int]:
-        """By executor, of those that ran tasks before the batch, where that was seen, and still did after it."""
-        looks = [host for host in self.hosts if host.get("executors")]
-        last = next((look for look in looks if look["at"] >= batch.end), looks[-1]) if looks else {"executors": ()}
-        first = ([look for look in looks if look["at"] <= batch.start] or [last])[-1]
+        """By executor, of those that ran tasks before the batch, and still did when they were last seen before its end.
+        Where nobody looked before the batch, those of the last look."""
+        looks = [host for host in self.hosts if host.get("executors")] or [{"at": 0.0, "executors": ()}]
+        first = ([look for look in looks if look["at"] <= batch.start] or looks)[-1]
+        last = ([look for look in looks if first["at"] <= look["at"] <= batch.end] or [first])[-1]
         before, after = (
             {each["executor_id"]: each["cores"] for each in running_tasks(look) if each["active"] and each["cores"]}
             for look in (first, last)

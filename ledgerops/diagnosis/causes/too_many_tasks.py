@@ -80,25 +80,26 @@ def _tell(view: QueryView, found: Profile) -> Told | None:
     if not tiny:
         return None
     tasks, records = sum(stage.tasks for stage in tiny), sum(stage.records for stage in tiny)
-    counts, few = [stage.tasks for stage in tiny], ENOUGH_TASKS_PER_CORE * (view.cluster.cores or 1)
+    cores = sum(found.splits[-1].cores.values()) or 1
+    counts, few = [stage.tasks for stage in tiny], ENOUGH_TASKS_PER_CORE * cores
     delta, read, own = _of_delta(view, counts), _of_read(found.splits[-1].batch, tiny), _in_code(view, counts)
     each = records / tasks
     return Told(
         Component("stage", "files of the Delta table" if delta else COMPONENTS[read]),
-        _remedies(view, few, delta, read, own),
+        _remedies(view, cores, delta, read, own),
         {
             "tasks": f"{tasks:,}",
-            "cores": counted(view.cluster.cores or 0, "core"),
+            "cores": counted(cores, "core"),
             "records": counted(each, "record") if each >= 1 else "less than 1 record",
         },
         (Evidence("tasks", float(tasks), "count", f"<= {few}", found.at),),
     )
 
 
-def _remedies(view: QueryView, few: int, delta: str | None, read: str, own: int | None) -> tuple[Remedy, ...]:
+def _remedies(view: QueryView, cores: int, delta: str | None, read: str, own: int | None) -> tuple[Remedy, ...]:
+    few = ENOUGH_TASKS_PER_CORE * cores
     step, shuffle = partial(first_step, "too-many-tasks"), (Setting(SHUFFLE, few),)
     if delta:
-        cores = view.cluster.cores or 1
         why = f"Delta has {OF_DELTA[delta]:,} tasks for it by default; {SHUFFLE} does not change that"
         return (step(GENERAL, why, settings=(Setting(delta, cores),), setting=delta, number=f"{cores}"),)
     if read:

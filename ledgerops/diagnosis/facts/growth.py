@@ -1,6 +1,6 @@
 """Whether and since when a query falls behind, and how many rows arrive against those it can process."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 from math import prod
 from statistics import median
@@ -80,11 +80,10 @@ def _growing_backlog(view: QueryView) -> Growth | None:
 
 def _loses(before: Progress, batch: Progress) -> bool:
     """Whether what is left in one of the sources has grown by more than noise, against what came into it meanwhile."""
-    was = {source.name: source for source in before.sources}
-    both = [(was[source.name], source) for source in batch.sources if source.latest and source.name in was]
     return any(
         later.left - earlier.left >= max(1, NOISE_SHARE * (sum(later.latest.values()) - sum(earlier.latest.values())))
-        for earlier, later in both
+        for earlier, later in zip(before.sources, batch.sources, strict=False)
+        if later.latest and later.read
     )
 
 
@@ -211,12 +210,11 @@ def _swelled(view: QueryView, began: float) -> bool:
 
 
 class Load(NamedTuple):
-    """Rows per second that arrive, and that are processed at full load. `sources` are those that say what arrives; none
-    where none does, and all rows count."""
+    """Rows per second that arrive, and that are processed at full load: of all sources, or of `sources` only."""
 
     arrival: float
     processed: float
-    sources: Sequence[str] = ()
+    sources: Collection[str] | None = None
 
     @property
     def ratio(self) -> float | None:
@@ -226,8 +224,8 @@ class Load(NamedTuple):
 
 @once
 def load(view: QueryView) -> Load | None:
-    """Over the latest batches, of the sources that say what arrives where any does. A batch that waits for its trigger
-    counts with the whole interval."""
+    """Over the latest batches. A batch that waits for its trigger counts with the whole interval. Where clearly more
+    than usual comes to the sources that say what does, these alone: the rows of others do not make up for it."""
     latest = view.batches[-RECENT_BATCHES:]
     if len(latest) < 2:
         return None
@@ -235,11 +233,15 @@ def load(view: QueryView) -> Load | None:
     if spent <= 0:
         return None
     arrived = arrival_between(latest[0], latest[-1], view.rates.rows_per_offset)
-    arrival = sum(arrived.values()) if arrived else None
-    if arrival is None and not view.plan.rate_limits:
-        arrival = read_over(latest)  # files and rates have no heads; uncapped, a batch reads all there is
-    processed = sum(rows_of(batch, arrived) for batch in latest) / spent
-    return None if arrival is None else Load(arrival, processed, tuple(arrived))
+    if not arrived and view.plan.rate_limits:
+        return None
+    others = {source.name for source in latest[-1].sources} - arrived.keys()
+    read, told = read_over(latest, others), sum(arrived.values())
+    usual = read_over(view.baseline.usual, arrived)
+    if others and usual is not None and told > MIN_ARRIVAL_RATIO * usual > 0:
+        return Load(told, sum(rows_of(batch, arrived) for batch in latest) / spent, arrived)
+    # files and rates have no heads; uncapped, a batch reads all there is
+    return None if read is None else Load(told + read, sum(batch.rows for batch in latest) / spent)
 
 
 def least_ratio(view: QueryView) -> float:

@@ -70,11 +70,13 @@ def limits(view: QueryView) -> Limits:
 
 def _longest_burst(view: QueryView) -> float:
     """Seconds of the longest batch of the hour that is remembered, without the start of the run, that did at least half
-    as many rows a second as usual: rows that come in bulk each hour take as long again. One that hung did few."""
+    as many rows a second as usual: rows that come in bulk each hour take as long again, up to five minutes. One that
+    hung did few."""
     rates = [batch.rows / batch.duration for batch in view.baseline.settled if batch.rows and batch.duration]
     least, began = MOSTLY * median(rates or [inf]), (view.history.started_at or 0.0) + WARM_UP_SECONDS + TREND_SECONDS
     points = [point for point in view.history.trend if point.at - point.batch_seconds >= began]
-    return max((each.batch_seconds for each in points if each.rows >= least * each.batch_seconds), default=0.0)
+    bursts = (each.batch_seconds for each in points if each.rows >= least * each.batch_seconds)
+    return min(MAX_FIRST_BATCH_SECONDS, max(bursts, default=0.0))
 
 
 def longest_silence(view: QueryView) -> float | None:
@@ -122,16 +124,19 @@ def times_usual_rows(view: QueryView) -> float:
         return 0.0
     near = [each for each in view.history.heads if abs(each.at - running.since) <= MAX_ANSWER_SECONDS]
     samples = [each for each in near if each.error is None]
-    load = growth.load(view)
-    each_batch = (rows_of(batch, load.sources if load is not None else ()) for batch in view.baseline.settled)
-    rows = [count for count in each_batch if count > 0]
+    load, worked = growth.load(view), [batch for batch in view.baseline.settled if batch.rows > 0]
+    if not worked:
+        return 0.0
     if samples:
-        newest = samples[-1].latest
+        newest, of = samples[-1].latest, {source.name for source in view.sources if source.latest}
         offsets = sum(max(0, newest.get(partition, end) - end) for partition, end in view.lag.consumed.items())
         left = offsets * view.capacity.rows_per_offset
+    elif load is not None:
+        left, of = load.arrival * view.batches[-1].duration, set(load.sources or [each.name for each in view.sources])
     else:
-        left = load.arrival * view.batches[-1].duration if load is not None else 0.0
-    return left / median(rows) if rows else 0.0
+        return 0.0
+    left += median(batch.rows - rows_of(batch, of) for batch in worked)  # of sources that do not say what comes
+    return left / median(batch.rows for batch in worked)
 
 
 def unseen(view: QueryView) -> float:

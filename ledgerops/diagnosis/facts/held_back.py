@@ -8,7 +8,7 @@ from ledgerops.diagnosis.profile import Profile, on_rows, profile
 from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
-from ledgerops.signals.rate_cap import CAP_BATCHES, ROOM_SHARE, cap_of, each_source
+from ledgerops.signals.rate_cap import CAP_BATCHES, ROOM_SHARE, UNKNOWN_OPTION, cap_of, each_source
 from ledgerops.signals.rates import arrival_between
 
 MIN_CAP_SHARE = 0.9  # of the cap: Spark divides it among the partitions, and rounds
@@ -44,6 +44,8 @@ def held_back(view: QueryView) -> Held | None:
     if found is None or not held:
         return None
     source = max(held, key=lambda each: arrived[each.name])
+    if option == UNKNOWN_OPTION:  # each source shows its own
+        limit = source.read
     left, lag, arrival = view.lag.backlog or 0, view.lag.seconds or 0.0, arrived[source.name]
     soon = view.lag.shrinks and 0 < left < SOON_SECONDS * view.lag.falls_by
     if soon or lag < max(MIN_LAG_SECONDS, 2 * view.interval):

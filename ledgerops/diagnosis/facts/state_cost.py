@@ -10,6 +10,7 @@ from ledgerops.model.records import Host, Progress, StateOperator
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
+TTL_VARIABLES = "WithTTLVars"  # end of the names of metrics that count them
 # operators that keep time themselves, with timers, timeouts or a time to live
 OWN_TIME_OPERATORS = ("transformWithState", "flatMapGroupsWithState", "mapGroupsWithState", "applyInPandasWithState")
 RESERVED_BYTES = 300 * 2**20  # of a heap, which Spark keeps for itself (docs, "Memory Management Overview")
@@ -52,8 +53,10 @@ def keeps_all(view: QueryView, operator: StateOperator) -> bool:
 
 def watermark_bounds(view: QueryView, operator: StateOperator) -> bool:
     """Whether a watermark may remove the operator's state."""
-    never = keeps_all(view, operator) or is_function(operator) or has_no_time(view, operator)
-    return not never and has_watermark(view)
+    never = keeps_all(view, operator) or has_no_timeout(view, operator) or has_no_time(view, operator)
+    if never or not has_watermark(view):
+        return False
+    return keeps_own_time(view, operator) or not is_function(operator)
 
 
 def is_function(operator: StateOperator) -> bool:
@@ -71,11 +74,16 @@ def keeps_own_time(view: QueryView, operator: StateOperator) -> bool:
     return any(_sets_time(each) for each in earlier if each.name == operator.name)  # without rows no timer is set
 
 
+def lives(operator: StateOperator) -> bool:
+    """Whether a variable of an operator's state has a time to live, by its metrics."""
+    return any(value for name, value in operator.custom.items() if name.endswith(TTL_VARIABLES))
+
+
 def _sets_time(operator: StateOperator) -> bool | None:
     """Whether an operator has timers or a time to live, by its metrics; None where these do not tell of both."""
     timers = [value for name, value in operator.custom.items() if "Timers" in name]
-    lives = [value for name, value in operator.custom.items() if name.endswith("WithTTLVars")]
-    return any(timers) or any(lives) if timers and lives else None
+    told = any(name.endswith(TTL_VARIABLES) for name in operator.custom)
+    return any(timers) or lives(operator) if timers and told else None
 
 
 def heap_bytes(view: QueryView) -> int | None:

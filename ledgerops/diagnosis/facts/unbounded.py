@@ -12,6 +12,7 @@ MIN_GROWING_SECONDS = 30.0  # of growth without a watermark
 MIN_PLANNED_ROWS = 100  # where the plan says that nothing removes them
 # where it had stopped growing before in the same run, the initial fill of its keys is over
 CHANGED_SECONDS = 12.0
+MIN_OWN_TIME_SECONDS = 1800.0  # without a removal, where an operator may have timers
 MIN_WATERMARK_ADVANCE_SECONDS = 2 * DAY_SECONDS  # by then windows of a day have closed
 
 
@@ -22,7 +23,7 @@ def unbounded(view: QueryView) -> Iterator[tuple[StateOperator, state_trend.Repo
         return
     came_far = _watermark_came_far(view, batches)
     for index, operator in enumerate(view.operators):
-        if state_cost.keeps_own_time(view, operator):
+        if state_cost.lives(operator):
             continue  # a time to live may be a day
         if state_cost.watermark_bounds(view, operator) and not came_far:
             continue
@@ -47,6 +48,7 @@ def _only_grows(view: QueryView, operator: StateOperator, reported: state_trend.
     if len(reported) < enough or state_trend.forgets(view, reported):
         return False
     least = CHANGED_SECONDS if changed else MIN_GROWING_SECONDS
+    least = MIN_OWN_TIME_SECONDS if state_cost.keeps_own_time(view, operator) else least
     rows = MIN_PLANNED_ROWS if state_cost.has_no_timeout(view, operator) else state_trend.MIN_GROWTH_ROWS
     seconds, grown, read = state_trend.grown(reported)
     if seconds < least or grown < rows or read <= 0:

@@ -18,12 +18,11 @@ Mitigation: check `ledgerops_retention_headroom_seconds{app="APP",query="QUERY"}
 Evidence:
     arrival_rows_per_second: growth of the sum of sources[].latestOffset from the third newest batch to the newest,
         divided by the time between these samples. Each is taken at timestamp plus durationMs.latestOffset. If a source
-        does not have exactly one row per offset, the result is multiplied by its rows per offset. Where no source
-        reports latestOffset and no option caps a batch: numInputRows of the newest two of these batches divided by the
-        same time.
-    processed_rows_per_second: numInputRows of these three batches, of the sources that report latestOffset where any
-        does, divided by their time, each counted with durationMs.triggerExecution or the trigger interval, whichever is
-        longer.
+        does not have exactly one row per offset, the result is multiplied by its rows per offset. Of sources that do
+        not report it: numInputRows of the newest two of these batches divided by the same time, unless an option caps
+        a batch and no source reports it, or over 1.15 times as much as usual comes to those that do.
+    processed_rows_per_second: numInputRows of these three batches, of the same sources, divided by their time, each
+        counted with durationMs.triggerExecution or the trigger interval, whichever is longer.
     arrival_ratio: the first divided by the second.
     ledgerops_source_lag_seconds: now - when the endOffset of the newest batch was the head of its partition,
         interpolated between the heads that were seen; the largest over the partitions. Given if rows are left
@@ -40,7 +39,7 @@ Evidence:
     stretch_of_tasks: the same for tasks that compute
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from statistics import median
 
 from ledgerops.common.format import counted, duration
@@ -83,7 +82,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         f"{load.arrival:,.0f} rows/s arrive{usually}, {ratio:.1f} times the {load.processed:,.0f} rows/s "
         f"that are processed, in the last {counted(min(RECENT_BATCHES, len(view.batches)), 'batch', 'batches')}; "
         f"{soon}",
-        _component(view),
+        _component(view, load.sources),
         (
             Evidence("arrival_rows_per_second", load.arrival, "rows/s", f"<= {load.processed:,.0f}", at),
             Evidence("processed_rows_per_second", load.processed, "rows/s", f">= {load.arrival:,.0f}", at),
@@ -98,8 +97,9 @@ def check(view: QueryView) -> Iterator[Finding]:
     )
 
 
-def _component(view: QueryView) -> Component:
-    where = max(view.sources, key=lambda source: source.rows, default=None)
+def _component(view: QueryView, names: Collection[str] | None = None) -> Component:
+    known = [source for source in view.sources if names is None or source.name in names]
+    where = max(known, key=lambda source: source.rows, default=None)
     return Component("source", where.name if where else view.query)
 
 

@@ -14,7 +14,7 @@ READS = stage("scan", seconds=(0.6, 0.6), shuffle=False)
 WAITS = stage("scan", seconds=(3.6, 3.6), shuffle=False, cpu=0.05)
 COMPUTES = stage("scan", seconds=(3.6, 3.6), shuffle=False)
 WRITES = stage("save", seconds=(0.1, 0.1), began=3.7)
-SAVES, COUNTS = replace(WAITS, shuffle_write_bytes=0), stage("count", shuffle=False, began=3.7)
+SAVES, COUNTS = replace(WAITS, shuffle_write_bytes=0, slowest_wrote=500), stage("count", shuffle=False, began=3.7)
 
 
 def asking(history, **more):

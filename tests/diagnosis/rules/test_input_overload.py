@@ -84,6 +84,21 @@ def test_a_batch_that_waited_for_its_source_has_all_that_came_meanwhile(history)
     assert list(RULE.check(sure))
 
 
+@cases("more, of", ("as much as ever comes to the topic", 0, None), ("and more", 60, {"transactions"}))
+def test_rows_in_bulk_of_a_source_without_heads_arrive_unless_it_is_the_topic_to_which_more_comes(history, more, of):
+    view = history(seconds=[5.0] * 8 + [40.0], interval=10.0, backlog=[0] * 8 + [500 * more])
+    newest = view.batches[-1].batch_id
+
+    def bulk(_: int, batch):
+        rows = 100_000 if batch.batch_id == newest else 10
+        files = replace(batch.sources[0], name="files", rows=rows, start={}, end={}, latest={})
+        return {"sources": (*batch.sources, files), "rows": batch.rows + rows}
+
+    load = growth.load(retold(view, bulk))
+    assert (load.sources and set(load.sources)) == of
+    assert load.arrival == (pytest.approx(100 + 100_010 / 20) if of is None else 1600)
+
+
 def test_a_sink_that_takes_the_time_is_the_cause_instead(history):
     [root] = Diagnoser()(history(**HEAVY, stages=[QUICK])).root_causes
     assert root.rule == "slow-sink"

@@ -230,7 +230,7 @@ def test_rows_of_a_source_that_tells_no_heads_are_not_compared_with_what_another
     began = beside_another(history(seconds=[1] * 6, backlog=[0] * 6, running=1), 9000, heads=False)
     consumed = next(iter(began.lag.consumed.values()))
     told = asked(began, latest=[consumed + 120_000])
-    assert not found(QueryView(told.history, told.now + 60, told.hosts, told.others))
+    assert not found(QueryView(told.history, told.now + 50, told.hosts, told.others))
 
 
 @cases(

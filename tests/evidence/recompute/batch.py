@@ -218,9 +218,9 @@ def _reads_more(batch: Batch, stage: Json) -> bool:
 
 
 def _writes(stages: Sequence[Json]) -> bool:
-    """Whether the first of them does: nothing comes after it, or nothing of it goes to those after it."""
+    """Whether the first of them does: nothing comes after it, or what it wrote is no shuffle for those after it."""
     stage, *later = stages
-    return not later or (stage["shuffle_write_bytes"] == 0 < later[0]["records"])
+    return not later or (stage["shuffle_write_bytes"] == 0 < (stage.get("slowest_wrote") or 0))
 
 
 def _roles(stage: Json, writes: bool, known: Ground) -> tuple[str, str]:
