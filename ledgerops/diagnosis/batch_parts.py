@@ -60,7 +60,7 @@ DESCRIBED: Mapping[str, str] = {  # in one sentence each, in the order in which 
     "after_tasks": "of durationMs.addBatch, what passes after the last stage",
     # tasks
     "python": "the time that Spark reports of Python workers; where it reports none of those in the plan, as behind "
-    "`foreachBatch`, waits of tasks that are no known source's and not the sink's",
+    "`foreachBatch`, waits of tasks that are no known source's, and not of those that write last",
     "gc": "garbage collection of the tasks; in local mode at least the share that the executors' totals show",
     "state_commit": "commitTimeMs of the state operators: saving the state",
     "state_stall": "rocksdbWriterStallLatencyMs of the state operators, in nanoseconds: stalled writes of RocksDB",
@@ -228,10 +228,10 @@ def _handed_over(batch: Progress, stages: Sequence[StageSummary]) -> float:
 
 def makes_rows(stage: StageSummary) -> bool:
     """Whether its slowest task writes far more rows than any task of it reads. Of a persisted batch Spark counts
-    thousands as one record, of many kilobytes: then it is not known."""
-    if stage.input_bytes > 10_000 * stage.records:
-        return False
-    return (stage.slowest_wrote or 0) > max(FEW_RECORDS, FAR_TIMES * stage.records_max)
+    thousands as one record, of many kilobytes, but ten bytes hold no more than a row."""
+    persisted = stage.input_bytes > 10_000 * stage.records
+    read = max(stage.records_max, stage.input_bytes / max(1, stage.tasks) / 10 if persisted else 0.0)
+    return (stage.slowest_wrote or 0) > max(FEW_RECORDS, FAR_TIMES * read)
 
 
 def _rows_a_task(stage: StageSummary) -> float:

@@ -137,7 +137,7 @@ def _longest(view: QueryView, proofs: Sequence[Proof]) -> Owed | None:
 def _candidates(view: QueryView) -> Sequence[Owed]:
     """The newest batches from each late one on, the longest such stretch first."""
     turns = _turns(view)
-    interval = _allowed(view)
+    interval = view.interval
     places = [place for place, turn in enumerate(turns) if turn.seconds > OVER_RATIO * interval]
     if not places or _is_over(turns, places, [batch.duration for batch in view.batches]):
         return []
@@ -150,17 +150,11 @@ def _candidates(view: QueryView) -> Sequence[Owed]:
     return found
 
 
-def _allowed(view: QueryView) -> float:
-    """Seconds that a batch may take: its interval, 0 without one. In real-time mode each lasts for that and what it
-    takes to plan and commit it."""
-    return view.interval * (CLEAR_TIMES if view.plan.trigger in LONG_RUNNING else 1.0)
-
-
 def _turns(view: QueryView) -> Sequence[Turn]:
     """The newest batches after the first one, and the running one once it has outlasted the interval; none where all
-    are in time."""
-    interval = _allowed(view)
-    if not interval or view.plan.ends_itself:
+    are in time. A batch in real-time mode lasts for its interval and what it takes to plan and commit it."""
+    interval = view.trigger.interval
+    if not interval or view.plan.ends_itself or view.plan.trigger in LONG_RUNNING:
         return []
     batches = view.baseline.settled
     steady = view.baseline.steady[0].started if view.baseline.steady else view.now

@@ -39,7 +39,6 @@ REAL_TIME = {"interval": 5.0, "seconds": [6.4] * 12, "plan": {"trigger": "real_t
     ("in turns, up to ten times the interval", FAR_TURNS, "overrun"),
     ("two long ones at the start", {"warm": 0, "seconds": [3.0, 13.0, 12.0]}, "overrun"),
     ("three at twice the interval", {"seconds": [4.0] * 3}, "overrun"),
-    ("three times the interval of real-time mode", REAL_TIME | {"seconds": [15.0] * 12}, "overrun"),
     ("three batches after the first, each longer", LONGER, "behind"),
 )
 def test_harm_needs_no_past(history, case, expected):

@@ -1,6 +1,6 @@
 """Whether and since when a query falls behind, and how many rows arrive against those it can process."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from math import prod
 from statistics import median
@@ -210,11 +210,13 @@ def _swelled(view: QueryView, began: float) -> bool:
 
 
 class Load(NamedTuple):
-    """Rows per second that arrive, and that are processed at full load: of all sources, or of `sources` only."""
+    """Rows per second that arrive, and that are processed at full load: of all sources, or of those only that say what
+    arrives. `told` is what these say, by source."""
 
     arrival: float
     processed: float
-    sources: Collection[str] | None = None
+    told: Mapping[str, float]
+    sources: Collection[str] | None = None  # that it is of; None for all
 
     @property
     def ratio(self) -> float | None:
@@ -239,9 +241,9 @@ def load(view: QueryView) -> Load | None:
     read, told = read_over(latest, others), sum(arrived.values())
     usual = read_over(view.baseline.usual, arrived)
     if others and usual is not None and told > MIN_ARRIVAL_RATIO * usual > 0:
-        return Load(told, sum(rows_of(batch, arrived) for batch in latest) / spent, arrived)
+        return Load(told, sum(rows_of(batch, arrived) for batch in latest) / spent, arrived, tuple(arrived))
     # files and rates have no heads; uncapped, a batch reads all there is
-    return None if read is None else Load(told + read, sum(batch.rows for batch in latest) / spent)
+    return None if read is None else Load(told + read, sum(batch.rows for batch in latest) / spent, arrived)
 
 
 def least_ratio(view: QueryView) -> float:

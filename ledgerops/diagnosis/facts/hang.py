@@ -1,17 +1,14 @@
 """How long a batch may run before it counts as hanging, by what is usual for the query, and whether it is watched."""
 
 from itertools import pairwise
-from math import inf
 from statistics import median
 from typing import NamedTuple
 
 from ledgerops.diagnosis.facts import growth
 from ledgerops.diagnosis.facts.contention import cpu_use
 from ledgerops.diagnosis.facts.deleted_offsets import MAX_ANSWER_SECONDS
-from ledgerops.diagnosis.limits import CLEAR_TIMES, FAR_TIMES, MOSTLY, SHOWN_BATCHES, VERY_FAR_TIMES, VERY_LONG_SECONDS
-from ledgerops.model.history import TREND_SECONDS
+from ledgerops.diagnosis.limits import CLEAR_TIMES, FAR_TIMES, SHOWN_BATCHES, VERY_FAR_TIMES, VERY_LONG_SECONDS
 from ledgerops.model.records import LONG_RUNNING
-from ledgerops.signals.baseline import WARM_UP_SECONDS
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.rates import rows_of
@@ -21,8 +18,7 @@ MIN_STUCK_SECONDS = 30.0
 MOVING_SECONDS = 10.0  # in which a task ended or a job began: two looks of the watchdog at a busy driver
 # over what was seen lately, or its rows explain; under overload a batch may take twice the one before
 MIN_TIMES_LASTING = 4.0
-# over the second longest batch of all that are remembered, as some are long in turns, and one that its rows made long
-MIN_TIMES_REPEATED = 1.5
+MIN_TIMES_REPEATED = 1.5  # over the second longest batch of all that are remembered: some batches are long in turns
 # the first batch of a run may read a long backlog, restore state and start executors
 MAX_FIRST_BATCH_SECONDS = 300.0
 MIN_WAITING_SECONDS = 60.0  # without a running job, where planning would take CPU, or without any event
@@ -60,23 +56,12 @@ def limits(view: QueryView) -> Limits:
     expected = max(
         VERY_FAR_TIMES * usual,
         MIN_TIMES_LASTING * lasting,
-        MIN_TIMES_REPEATED * max(view.baseline.durations[-2], _longest_burst(view)),
+        MIN_TIMES_REPEATED * view.baseline.durations[-2],
         2 * interval,
         MIN_TIMES_LASTING * usual * times_usual_rows(view),
     )
     stuck = max(MIN_STUCK_SECONDS, expected)
     return Limits(stuck if moves(view) else max(VERY_LONG_SECONDS, expected), stuck)
-
-
-def _longest_burst(view: QueryView) -> float:
-    """Seconds of the longest batch of the hour that is remembered, without the start of the run, that did at least half
-    as many rows a second as usual: rows that come in bulk each hour take as long again, up to five minutes. One that
-    hung did few."""
-    rates = [batch.rows / batch.duration for batch in view.baseline.settled if batch.rows and batch.duration]
-    least, began = MOSTLY * median(rates or [inf]), (view.history.started_at or 0.0) + WARM_UP_SECONDS + TREND_SECONDS
-    points = [point for point in view.history.trend if point.at - point.batch_seconds >= began]
-    bursts = (each.batch_seconds for each in points if each.rows >= least * each.batch_seconds)
-    return min(MAX_FIRST_BATCH_SECONDS, max(bursts, default=0.0))
 
 
 def longest_silence(view: QueryView) -> float | None:
@@ -132,7 +117,8 @@ def times_usual_rows(view: QueryView) -> float:
         offsets = sum(max(0, newest.get(partition, end) - end) for partition, end in view.lag.consumed.items())
         left = offsets * view.capacity.rows_per_offset
     elif load is not None:
-        left, of = load.arrival * view.batches[-1].duration, set(load.sources or [each.name for each in view.sources])
+        of = set(load.told) or {source.name for source in view.sources}
+        left = (sum(load.told.values()) or load.arrival) * view.batches[-1].duration
     else:
         return 0.0
     left += median(batch.rows - rows_of(batch, of) for batch in worked)  # of sources that do not say what comes

@@ -75,8 +75,13 @@ def keeps_own_time(view: QueryView, operator: StateOperator) -> bool:
 
 
 def lives(operator: StateOperator) -> bool:
-    """Whether a variable of an operator's state has a time to live, by its metrics."""
+    """Whether variables of an operator's state have a time to live, by its metrics."""
     return any(value for name, value in operator.custom.items() if name.endswith(TTL_VARIABLES))
+
+
+def outlives(operator: StateOperator) -> bool:
+    """Whether other variables of it have none."""
+    return any(value for name, value in operator.custom.items() if name.endswith("StateVars"))
 
 
 def _sets_time(operator: StateOperator) -> bool | None:

@@ -23,7 +23,7 @@ def unbounded(view: QueryView) -> Iterator[tuple[StateOperator, state_trend.Repo
         return
     came_far = _watermark_came_far(view, batches)
     for index, operator in enumerate(view.operators):
-        if state_cost.lives(operator):
+        if state_cost.lives(operator) and not state_cost.outlives(operator):
             continue  # a time to live may be a day
         if state_cost.watermark_bounds(view, operator) and not came_far:
             continue

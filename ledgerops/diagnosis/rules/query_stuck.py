@@ -4,8 +4,7 @@ Meaning: Spark reports a batch only when it has ended. A batch that hangs report
     last, healthy value. The watchdog polls the query itself and found that one trigger has run for far too long. At
     first that is a warning, and as long as tasks end, jobs begin or all tasks compute it stays one: the batch has more
     to do than usual. (Where it takes half a minute from the end of a task to the next, that is allowed twice.)
-    One earlier batch that hung does not count as usual; one of the last hour that many rows made long does. What the
-    tasks of the batch wait for is said where two looks show it.
+    One earlier batch that hung does not count as usual. What its tasks wait for is said where two looks show it.
     The first batch of a run may take long. It counts as stuck after five minutes in which no task ended and no job
     began, or after one minute in which no job runs and the driver uses hardly any CPU.
 Impact: the query writes no results. The backlog grows without being reported; watermark and state do not change.

@@ -66,22 +66,6 @@ def test_it_is_judged_by_what_is_usual_and_one_long_batch_is_not(history, case, 
 
 
 @cases(
-    "rows, since, case, running, expected",
-    ("as long as the burst of an hour ago", 90_000, 340, {}, 185, None),
-    ("half as long again, and more", 90_000, 340, {}, 280, "critical"),
-    ("that batch had no more rows than others: it hung", 20, 340, {}, 35, "critical"),
-    ("that was hours ago", 90_000, 400, {}, 35, "critical"),
-    ("that was the backlog before the start of the run", 90_000, 340, {"warm": 0}, 35, "critical"),
-)
-def test_rows_that_come_in_bulk_each_hour_take_as_long_each_time(history, rows, since, case, running, expected):
-    """Batches of 2 s after one of three minutes, which is remembered by its stretch of the hour only."""
-    batches = {"seconds": [180.0] + [2.0] * since, "rows": [rows] + [20] * since}
-    view = history(**batches, interval=10.0, warm_rows=20, warm_seconds=2.0, running=running, **case)
-    assert max(batch.duration for batch in view.batches) == 2.0
-    assert severity(view) == expected
-
-
-@cases(
     "moved_ago, running, expected",
     ("tasks end: it has more to do", 3, 25, None),
     ("no task has ended lately", 15, 25, "warning"),
