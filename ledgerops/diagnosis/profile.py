@@ -244,27 +244,40 @@ def _tasks(view: QueryView) -> Mapping[int, TaskSummary]:
     return {tasks.batch_id: tasks for tasks in known if tasks.run_id == run}
 
 
+class _Kept(NamedTuple):
+    """The split of a batch, the tasks that it was made of, and whether the executors during it are known for good."""
+
+    tasks: TaskSummary | None
+    split: Split
+    settled: bool
+
+
 def _remembered(view: QueryView, batch: Progress, tasks: TaskSummary | None) -> Split:
     """The split of a batch, made once: it changes only when more becomes known."""
-    kept, facts = _kept(view), _facts(view)
+    kept = _kept(view)
     made = kept.get(batch.batch_id)
-    cores = _cores_during(view, batch) or (made[1].cores if made is not None else {}) or facts.cores
-    if made is None or made[0] is not tasks or made[1].cores != cores:
-        if len(kept) >= MAX_REMEMBERED:
-            kept.clear()
-        made = kept[batch.batch_id] = tasks, split(batch, tasks, facts._replace(cores=cores))
-    found: Split = made[1]
+    if made is not None and made.tasks is tasks and made.settled:
+        return made.split
+    facts, samples = _facts(view), _samples(view)
+    cores = _cores_during(view, batch) or (made.split.cores if made is not None else {}) or facts.cores
+    if made is not None and made.tasks is tasks and made.split.cores == cores:
+        found = made.split
+    else:
+        found = split(batch, tasks, facts._replace(cores=cores))
+    if made is None and len(kept) >= MAX_REMEMBERED:
+        kept.clear()
+    kept[batch.batch_id] = _Kept(tasks, found, settled=bool(samples) and samples[-1].at > batch.ended)
     return found
 
 
 @once
-def _kept(view: QueryView) -> dict[int, tuple[TaskSummary | None, Split]]:
+def _kept(view: QueryView) -> dict[int, _Kept]:
     """The splits of the run's batches that earlier looks made, with the tasks that they knew; none once the facts that
     all of them rest on have changed."""
     basis = view.history.run_id, _facts(view)._replace(cores={})
     if view.history.derived.get("basis") != basis:
         view.history.derived = {"basis": basis, "splits": {}}
-    kept: dict[int, tuple[TaskSummary | None, Split]] = view.history.derived["splits"]
+    kept: dict[int, _Kept] = view.history.derived["splits"]
     return kept
 
 

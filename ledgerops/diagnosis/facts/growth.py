@@ -238,9 +238,9 @@ def load(view: QueryView) -> Load | None:
     if not arrived and view.plan.rate_limits:
         return None
     others = {source.name for source in latest[-1].sources} - arrived.keys()
-    read, told = read_over(latest, others), sum(arrived.values())
-    usual = read_over(view.baseline.usual, arrived)
-    if others and usual is not None and told > MIN_ARRIVAL_RATIO * usual > 0:
+    read, told = read_over(latest, others) if others else 0.0, sum(arrived.values())
+    usual = read_over(view.baseline.usual, arrived) if others else None
+    if usual is not None and told > MIN_ARRIVAL_RATIO * usual > 0:
         return Load(told, sum(rows_of(batch, arrived) for batch in latest) / spent, arrived, tuple(arrived))
     # files and rates have no heads; uncapped, a batch reads all there is
     return None if read is None else Load(told + read, sum(batch.rows for batch in latest) / spent, arrived)
