@@ -143,6 +143,8 @@ class Lookup:
             found = self._evaluate(f"sort_desc(ledgerops_query_active{{{selector}}})", end)
             named = [series["metric"].get("instance") for series in found]
             hosts = [each for each in named if isinstance(each, str) and INSTANCE.fullmatch(each)]
+            if not hosts:
+                troubles.append(f"Prometheus knows no driver of {query}" + (f" of {app}" if app else ""))
             return [f"{self.scheme}://{each}" for each in hosts[:MAX_DRIVERS]]
         except Exception as error:
             self._note_silence(self.prometheus, error, given)

@@ -20,18 +20,18 @@ class Told:
     alerts: Mapping[str, str]
     at: float  # when it was accepted, by the clock of the queue
 
-    @property
-    def over(self) -> bool:
-        """Whether the last message was the end."""
-        return not self.alerts
+    def ended_before(self, incident: Incident) -> bool:
+        """Whether another incident of the group has begun: this one was over, or none of its alerts is known any more,
+        as where an Alertmanager lost its log and with it the end."""
+        known = any(alert.fingerprint in self.alerts and alert.began <= self.at for alert in incident.alerts)
+        return incident.status == "firing" and not (known or (incident.cut and self.alerts))
 
 
 def began(incident: Incident, told: Told | None) -> float:
     """When the incident began, in epoch seconds: its first alert. A new one follows an end as soon as one fires."""
-    firing = [alert.began for alert in incident.alerts if alert.status == "firing"]
-    if told is not None and not (told.over and firing):
+    if told is not None and not told.ended_before(incident):
         return told.began
-    return min(firing, default=incident.began)
+    return min((alert.began for alert in incident.alerts if alert.status == "firing"), default=incident.began)
 
 
 def next_told(incident: Incident, told: Told | None, now: float) -> Told | None:
@@ -39,7 +39,7 @@ def next_told(incident: Incident, told: Told | None, now: float) -> Told | None:
     firing = {alert.fingerprint: alert.severity for alert in incident.alerts if alert.status == "firing"}
     if incident.cut and not firing:
         return None  # those left out may go on
-    if told is None or told.over:
+    if told is None or not told.alerts or told.ended_before(incident):
         return Told(began(incident, told), firing, now)
     changed = not firing or _worse(firing, told) or (not incident.cut and _better(firing, told))
     if changed or now - told.at >= REMINDER_SECONDS:

@@ -83,7 +83,7 @@ def test_of_very_many_drivers_that_prometheus_names_few_are_asked(driver):
 def test_what_is_no_host_and_port_is_not_asked(driver, instance):
     driver.pages["/api/v1/query"] = instances(instance)
 
-    assert ask(prometheus=driver.url, seconds=5.0).trouble == "no exporter is configured"
+    assert ask(prometheus=driver.url, seconds=5.0).trouble == "Prometheus knows no driver of daily_counts"
 
 
 def test_half_a_character_of_a_driver_reaches_no_sender(driver):

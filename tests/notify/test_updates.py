@@ -32,7 +32,7 @@ def after(*states: Any, seconds: float = 60.0) -> Told:
     """What was told once these states came, one after the other."""
     told = None
     for number, each in enumerate(states):
-        told = next_told(each, told, number * seconds) or told
+        told = next_told(each, told, BEGAN + number * seconds) or told
     assert told is not None
     return told
 
@@ -52,7 +52,7 @@ def after(*states: Any, seconds: float = 60.0) -> Told:
 def test_what_somebody_on_call_wants_to_hear_is_told(before, now):
     told = after(*before) if before else None
 
-    assert next_told(now, told, 600.0) is not None
+    assert next_told(now, told, BEGAN + 600.0) is not None
 
 
 @cases(
@@ -65,30 +65,43 @@ def test_what_somebody_on_call_wants_to_hear_is_told(before, now):
 )
 def test_anything_else_is_not(before, now):
     told = after(*before)
-    found = next_told(now, told, 600.0)
+    found = next_told(now, told, BEGAN + 600.0)
 
-    assert found is None or (told.over and found.over), "a second end is the queue's to refuse"
+    assert found is None or (not told.alerts and not found.alerts), "a second end is the queue's to refuse"
 
 
 def test_an_incident_that_goes_on_is_told_again_before_alertmanager_repeats_it():
     told = after(state(PAGE))
 
-    assert next_told(state(PAGE), told, REMINDER_SECONDS - 1) is None
-    assert next_told(state(PAGE), told, REMINDER_SECONDS) == Told(BEGAN, told.alerts, REMINDER_SECONDS)
+    again = BEGAN + REMINDER_SECONDS
+    assert next_told(state(PAGE), told, again - 1) is None
+    assert next_told(state(PAGE), told, again) == Told(BEGAN, told.alerts, again)
 
 
 def test_an_incident_of_a_hundred_queries_that_end_one_by_one_is_a_few_messages():
     queries = [(f"A{number}", "critical") for number in range(100)]
     told, messages = after(state(*queries)), 0
     for gone in range(1, 101):
-        if (found := next_told(state(*queries[gone:], over=(queries[gone - 1],)), told, 60.0 * gone)) is not None:
+        if (
+            found := next_told(state(*queries[gone:], over=(queries[gone - 1],)), told, BEGAN + 60.0 * gone)
+        ) is not None:
             told, messages = found, messages + 1
 
-    assert told.over and messages <= 8
+    assert not told.alerts and messages <= 8
 
 
 def test_an_incident_keeps_its_beginning_until_its_end():
     later = alert(*OTHER, startsAt="2026-03-01T11:00:00Z")
-    told = after(state(PAGE), parse_webhook(webhook(later)))
+    told = after(state(PAGE), parse_webhook(webhook(later, alert(*PAGE, **OVER))))
 
     assert told.began == BEGAN
+
+
+def test_a_page_whose_former_end_was_never_told_is_a_new_incident():
+    later = parse_webhook(webhook(alert(*PAGE, startsAt="2026-03-01T11:00:00Z")))
+    told = after(state(PAGE))
+
+    found = next_told(later, told, BEGAN + 3600.0)
+
+    assert found == Told(later.began, told.alerts, BEGAN + 3600.0)
+    assert next_told(later, found, BEGAN + 3660.0) is None
