@@ -179,11 +179,17 @@ def is_live(console: Console) -> bool:
 def watch(
     fetch: Callable[[], Document], title: Callable[[], str], wait: Callable[[float], bool], console: Console
 ) -> None:
-    """Shows what `fetch` gives until `wait(seconds)` says that it is over."""
+    """Shows what `fetch` gives until `wait(seconds)` says that it is over; as plain lines only what is new, and a title
+    when it changes."""
     if not is_live(console):
         said: set[str] = set()
+        shown, named = None, title()
         while not wait(PLAIN_SECONDS):
-            said = print_plain(fetch(), console, said)
+            if (document := fetch()) is not shown:
+                said, shown = print_plain(document, console, said), document
+            if title() != named:
+                named = title()
+                console.print(named, markup=False, highlight=False, soft_wrap=True)
         return
     from rich.live import Live
 
