@@ -4,8 +4,8 @@
 
 A line of ANSWERS: {"case": "18-07", "at": epoch seconds, "causes": [{"cause": "slow-sink", "place": "orders"}, ...]}.
 Causes are ranked, their names are in causes.json. A tool that watches answers many times a case, one that looks back
-once. `place`, a query, may be left out; another query of the case than the broken one makes a cause wrong. So may
-`severity`: a cause of severity info is no alarm, and names only a fault that is due at info.
+once. `place`, a query, and `severity` may be left out. A cause placed in another query of the case than the broken one
+takes no rank. A cause of severity info is no alarm, and names only a fault that is due at info.
 
 recall  share of the faults that an answer after their start names, anywhere among its causes
 AC@k    share of the faults that the first k causes name in most answers, from the first that names the fault on; of
