@@ -229,7 +229,12 @@ class Investigation:
     def _ended_lately(self, shown: Iterable[str], moment: float) -> list[dict[str, Any]]:
         """What was a warning or worse in its own right, and ended in the last hour."""
         return [
-            {"query": query, "rule": each.finding.rule, "until": format_instant(each.until or moment)}
+            {
+                "query": query,
+                "rule": each.finding.rule,
+                "severity": each.finding.severity,
+                "until": format_instant(each.until or moment),
+            }
             for query in shown
             for each in self._ended(query, moment - ENDED_SECONDS)
             if not each.causes and each.finding.severity != "info"

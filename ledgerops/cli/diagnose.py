@@ -165,10 +165,11 @@ def _since(text: str | None) -> Moment | None:
 def _only(found: dict[str, Any], lowest: str) -> dict[str, Any]:
     """The document without findings below a severity."""
     shown = SEVERITIES[SEVERITIES.index(lowest) :]
-    kinds = ("root_causes", "findings", "ended", "muted")
-    queries = [
-        query | {key: [each for each in query[key] if each["severity"] in shown] for key in kinds if key in query}
-        for query in found["queries"]
-    ]
-    incidents = [each for each in found.get("incidents", ()) if each["severity"] in shown]
-    return found | {"queries": queries} | ({"incidents": incidents} if "incidents" in found else {})
+
+    def only(told: dict[str, Any], *kinds: str) -> dict[str, Any]:
+        return told | {
+            kind: [each for each in told[kind] if each["severity"] in shown] for kind in kinds if kind in told
+        }
+
+    kinds = ("root_causes", "findings", "ended", "ended_lately", "muted")
+    return only(found, "incidents", "ended_lately") | {"queries": [only(query, *kinds) for query in found["queries"]]}

@@ -150,7 +150,7 @@ def text(
         *_noted([each for each in notes if each["query"] not in told]),
         [],
         _sum_up_incidents(document, incidents) if "incidents" in document else _sum_up(document, lowest),
-        *_lately(document),
+        *_lately(document, lowest),
     ]
     if columns is not None:
         lines = [part for line in lines for part in _broken(line, columns)]
@@ -354,9 +354,10 @@ def _noted(notes: Sequence[Mapping[str, Any]]) -> Iterator[Line]:
         yield [(f"harmless, and over by itself: {named} (-v tells more)", "faint")]
 
 
-def _lately(document: Mapping[str, Any]) -> Iterator[Line]:
+def _lately(document: Mapping[str, Any], lowest: Severity) -> Iterator[Line]:
     """What ended in the last hour, in a line."""
-    ended = [f"{clean(e['query'])} ({e['rule']}, until {e['until'][11:16]})" for e in document.get("ended_lately", ())]
+    shown = (each for each in document.get("ended_lately", ()) if _at_least(each["severity"], lowest))
+    ended = [f"{clean(each['query'])} ({each['rule']}, until {each['until'][11:16]})" for each in shown]
     if ended:
         yield [(f"ended in the last hour: {', '.join(ended)}", "faint")]
 

@@ -16,6 +16,7 @@ from tests.paths import RECORDED
 from tests.serving import Background, Quiet
 
 CRASH, OUTAGE = str(RECORDED / "spark-4.2.0.jsonl"), str(RECORDED / "source-unreachable.jsonl")
+SLOW_SINK = str(RECORDED / "drills" / "slow-sink" / "recording")
 KEYS = {
     "rule", "severity", "since", "confidence", "share", "saving_seconds", "batches", "usual_batches", "component",
     "summary", "evidence", "remedies", "explains", "ruled_out",
@@ -119,6 +120,13 @@ def test_what_fails_and_what_is_shown_are_two_knobs(diagnose):
     told = diagnose("--from", CRASH, "--fail-on", "critical", "--min-severity", "critical", "--json")
     assert told.code == 1
     assert told.document["queries"][0]["root_causes"]
+
+
+@pytest.mark.parametrize(("lowest", "shown"), [("warning", ["slow-sink"]), ("critical", [])])
+def test_what_is_not_shown_is_in_no_list_of_the_document(diagnose, lowest, shown):
+    told = diagnose("--from", SLOW_SINK, "--at", "2026-11-21T18:47:45Z", "--json", "--min-severity", lowest)
+
+    assert [each["rule"] for each in told.document["queries"][0]["ended_lately"]] == shown
 
 
 CANNOT_LOOK = {
