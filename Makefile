@@ -49,7 +49,7 @@ docs: ## build the site of the documentation into build/site; strict: a broken l
 	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict --quiet
 	@echo "build/site/index.html"
 
-bench: $(READY) ## measure the budgets of docs/performance.md: an hour or more; make bench ONLY="growth scrape"
+bench: $(READY) ## measure the budgets of docs/performance.md: an hour or more; make bench ONLY="growth core"
 	$(BIN)/ledgerops jars
 	$(BIN)/python -m load.bench $(if $(ONLY),--only $(ONLY)) --write docs/performance.md
 

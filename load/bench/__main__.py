@@ -99,10 +99,6 @@ PARTS = (
         "without a report: five seconds, ten with 500 queries. What the broker answers is read at the next judgement.",
     ),
     Part(
-        "scrape", "servlet:servlet", "A scrape compared with Spark's own PrometheusServlet",
-        "Same queries, same driver. Both are fetched over HTTP in turn while the queries wait for their trigger.",
-    ),
-    Part(
         "core", "core:core", "Scrape, memory, replay and start",
         "The observer without Spark, on complete synthetic records.",
     ),

@@ -3,7 +3,6 @@ import pytest
 from load.bench.overhead import MAX_ROWS, MIN_ROWS, rows_for
 from load.bench.producer import parse
 from load.bench.profile import ROOT, by_function, by_module, shares
-from load.bench.servlet import count
 
 TOOL = """49999 records sent, 9999.8 records/sec (2.10 MB/sec), 3.1 ms avg latency, 250.0 ms max latency.
 100000 records sent, 98231.827112 records/sec (20.65 MB/sec), 5.05 ms avg latency, 256.00 ms max latency, 4 ms 50th, \
@@ -15,12 +14,6 @@ def test_the_rate_of_kafkas_tool_is_that_of_its_summary_and_a_tool_without_one_i
     assert parse(TOOL) == 98231.827112
     with pytest.raises(ValueError, match="no summary in"):
         parse("org.apache.kafka.common.KafkaException: no topic\n")
-
-
-def test_series_are_lines_that_are_no_comment():
-    body = b'# HELP a b\na{query="x"} 1\nb 2\n\na{query="y"} 3\n# EOF\n'
-    assert count(body, (b'query="',)) == (3, 2)
-    assert count(b"", (b"query",)) == (0, 0)
 
 
 @pytest.mark.parametrize(
