@@ -27,7 +27,7 @@ TIMEOUT_SECONDS = 5.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add_source(parser, "an exporter's URL")
+    add_source(parser, "an exporter's URL or HOST:PORT")
     add("--once", action="store_true", help="show the view once and exit")
     add("--json", action="store_true", help="print the status document as JSON and exit")
 
