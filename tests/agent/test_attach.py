@@ -25,6 +25,7 @@ from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.model.recording import read
 from tests.agent.fakes import FakeSession, RemoteSession
 from tests.programs import python, until
+from tests.tables import cases
 
 SPARKS = ("started", "progress", "idle", "terminated")  # in their order; a collector may still be asking at the end
 
@@ -290,12 +291,10 @@ class UnusedSession:
 NO_PORT = "UserError: arguments: port must be a whole number, not 'http'"
 
 
-@pytest.mark.parametrize(
-    ("session", "settings", "error"),
-    [
-        pytest.param(object(), {"port": 0}, r"AttributeError: .*", id="what is no session"),
-        pytest.param(UnusedSession(), {"port": "http"}, NO_PORT, id="bad settings"),
-    ],
+@cases(
+    "session, settings, error",
+    ("what is no session", object(), {"port": 0}, r"AttributeError: .*"),
+    ("bad settings", UnusedSession(), {"port": "http"}, NO_PORT),
 )
 def test_what_cannot_be_watched_does_not_stop_the_job(caplog, session, settings, error):
     watch = ledgerops.attach(session, **settings)

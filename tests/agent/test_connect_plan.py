@@ -8,6 +8,7 @@ from ledgerops.agent.connect_plan import MAX_PLANS, SentPlans, plan_of
 from ledgerops.agent.plan import read_plan
 from ledgerops.model.records import Plan
 from tests.agent.fakes import FakeSession, run_of
+from tests.tables import cases
 
 proto = pytest.importorskip("pyspark.sql.connect.proto")
 
@@ -42,17 +43,15 @@ class Writer:
         report("run-1")
 
 
-@pytest.mark.parametrize(
-    ("fields", "trigger"),
-    [
-        pytest.param({"processing_time_interval": "2 seconds"}, ("processing_time", 2.0), id="interval"),
-        pytest.param({"processing_time_interval": "1 minute 500 milliseconds"}, ("processing_time", 60.5), id="units"),
-        pytest.param({}, ("processing_time", 0.0), id="none given: back to back"),
-        pytest.param({"available_now": True}, ("available_now", None), id="available now"),
-        pytest.param({"once": True}, ("once", None), id="once"),
-        pytest.param({"continuous_checkpoint_interval": "1 second"}, ("continuous", 1.0), id="continuous"),
-        pytest.param({"processing_time_interval": "often"}, ("processing_time", None), id="no interval"),
-    ],
+@cases(
+    "fields, trigger",
+    ("interval", {"processing_time_interval": "2 seconds"}, ("processing_time", 2.0)),
+    ("units", {"processing_time_interval": "1 minute 500 milliseconds"}, ("processing_time", 60.5)),
+    ("none given: back to back", {}, ("processing_time", 0.0)),
+    ("available now", {"available_now": True}, ("available_now", None)),
+    ("once", {"once": True}, ("once", None)),
+    ("continuous", {"continuous_checkpoint_interval": "1 second"}, ("continuous", 1.0)),
+    ("no interval", {"processing_time_interval": "often"}, ("processing_time", None)),
 )
 def test_the_command_names_the_trigger(fields, trigger):
     plan = plan_of("run-1", sent(**fields))

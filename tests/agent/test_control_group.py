@@ -3,6 +3,7 @@
 import pytest
 
 from ledgerops.agent.control_group import CpuLimit, MemoryLimit, cpu_limit, memory_limit
+from tests.tables import cases
 
 VERSION_2, VERSION_1 = "0::/\n", "4:memory:/docker/1f0\n3:cpu,cpuacct:/docker/1f0\n0::/\n"
 
@@ -69,16 +70,14 @@ def test_a_group_that_others_share_holds_back_as_well(limits):
     assert limits("0::/slice/driver\n", files)[0] == CpuLimit(1.5, 500.0)
 
 
-@pytest.mark.parametrize(
-    ("own", "files"),
-    [
-        pytest.param(VERSION_2, {"cpu.max": "max 100000\n", "memory.max": "max\n", "memory.current": "5\n"}, id="none"),
-        pytest.param(VERSION_1, version_1(-1, 9223372036854771712, 5), id="none, version 1"),
-        pytest.param("", {"cpu.max": "50000 100000\n"}, id="no control groups"),
-        pytest.param(VERSION_2, {"cpu.max": "many\n", "memory.max": "\n"}, id="something else is written"),
-        pytest.param(VERSION_2, {"cpu.max": "5 0\n"}, id="a period of nothing"),
-        pytest.param("no colons\n", {}, id="not a list of groups"),
-    ],
+@cases(
+    "own, files",
+    ("none", VERSION_2, {"cpu.max": "max 100000\n", "memory.max": "max\n", "memory.current": "5\n"}),
+    ("none, version 1", VERSION_1, version_1(-1, 9223372036854771712, 5)),
+    ("no control groups", "", {"cpu.max": "50000 100000\n"}),
+    ("something else is written", VERSION_2, {"cpu.max": "many\n", "memory.max": "\n"}),
+    ("a period of nothing", VERSION_2, {"cpu.max": "5 0\n"}),
+    ("not a list of groups", "no colons\n", {}),
 )
 def test_there_is_no_limit(limits, own, files):
     assert limits(own, files) == (None, None)

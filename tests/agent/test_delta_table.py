@@ -8,6 +8,7 @@ from ledgerops.agent.hadoop_files import FileError
 from ledgerops.model.records import TablePosition, TableRead
 from tests.agent.delta_logs import DeltaLog, LocalFiles
 from tests.build import T0
+from tests.tables import cases
 
 
 @pytest.fixture
@@ -40,14 +41,12 @@ def left(table, position):
     return table.unread(position)
 
 
-@pytest.mark.parametrize(
-    ("position", "expected"),
-    [
-        pytest.param(at(3), TableRead(5, versions=3, files=12, bytes=1200, since=T0 + 30), id="to the newest version"),
-        pytest.param(at(4, file=1), TableRead(5, 2, files=2 + 5, bytes=700, since=T0 + 40), id="the rest of a version"),
-        pytest.param(at(6), TableRead(5, versions=0, files=0, bytes=0), id="nothing at the head"),
-        pytest.param(at(2, file=1, initial=True), TableRead(5, versions=4), id="of a first snapshot only the versions"),
-    ],
+@cases(
+    "position, expected",
+    ("to the newest version", at(3), TableRead(5, versions=3, files=12, bytes=1200, since=T0 + 30)),
+    ("the rest of a version", at(4, file=1), TableRead(5, 2, files=2 + 5, bytes=700, since=T0 + 40)),
+    ("nothing at the head", at(6), TableRead(5, versions=0, files=0, bytes=0)),
+    ("of a first snapshot only the versions", at(2, file=1, initial=True), TableRead(5, versions=4)),
 )
 def test_what_is_left_is_counted_from_the_position(table, position, expected):
     assert left(table, position) == expected

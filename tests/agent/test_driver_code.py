@@ -19,6 +19,7 @@ from ledgerops.model.records import Observation, Plan
 from tests.agent.fakes import FakeSession, queue, roster_of, run_of, taken
 from tests.build import T0
 from tests.programs import until
+from tests.tables import cases
 
 
 class ForeachBatchFunction:
@@ -124,23 +125,22 @@ def test_whose_a_function_is_is_asked_once(threads):
     assert rows.asked == before + 1
 
 
-@pytest.mark.parametrize(
+@cases(
     "sessions",
-    [pytest.param("bc", id="of another session"), pytest.param("b-", id="no batch has begun that tells its session")],
+    ("of another session", "bc"),
+    ("no batch has begun that tells its session", "b-"),
 )
 def test_a_function_of_no_known_query_is_nobodys(threads, sessions):
     codes = collected(["ForeachBatchSink"] * 2, sessions=sessions)
     assert [(code.run_id, code.function) for code in codes] == [("run-1", "waits_for_a_lock")]
 
 
-@pytest.mark.parametrize(
-    ("sinks", "classic"),
-    [
-        pytest.param(["Parquet"], True, id="another sink"),
-        pytest.param([None], True, id="the plan is not known"),
-        pytest.param(["ForeachBatchSink"], False, id="on Spark Connect the function runs elsewhere"),
-        pytest.param([], True, id="no query"),
-    ],
+@cases(
+    "sinks, classic",
+    ("another sink", ["Parquet"], True),
+    ("the plan is not known", [None], True),
+    ("on Spark Connect the function runs elsewhere", ["ForeachBatchSink"], False),
+    ("no query", [], True),
 )
 def test_nothing_is_told_otherwise(threads, sinks, classic):
     assert collected(sinks, classic) == []

@@ -31,6 +31,7 @@ from ledgerops.runtime.snapshot import published
 from tests.build import T0, spark_json
 from tests.certificates import authority, certificate_of
 from tests.programs import needed
+from tests.tables import cases
 
 PROMETHEUS_3 = (
     "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,"
@@ -341,13 +342,11 @@ def scraped(served, *seconds, **headers):
     return thread
 
 
-@pytest.mark.parametrize(
+@cases(
     "before",
-    [
-        pytest.param((0.0,), id="the first scrape"),
-        pytest.param((0.0, 0.5), id="the second one"),
-        pytest.param((0.0, 0.1, 0.7), id="on a busy machine"),
-    ],
+    ("the first scrape", (0.0,)),
+    ("the second one", (0.0, 0.5)),
+    ("on a busy machine", (0.0, 0.1, 0.7)),
 )
 def test_a_driver_that_ends_is_scraped_once_more_by_prometheus(serve, before):
     served = serve()
@@ -405,13 +404,11 @@ def test_a_scraper_that_is_forgotten_for_others_meanwhile_is_no_longer_waited_fo
     assert seconds < LAST_SCRAPE_SECONDS
 
 
-@pytest.mark.parametrize(
-    ("pauses", "headers", "longest"),
-    [
-        pytest.param((), {}, 0.1, id="never scraped"),
-        pytest.param((0.0, 0.1), {}, 0.1, id="read by a person"),
-        pytest.param((0.0, 0.1, 0.1), PROMETHEUS, 4.0, id="a Prometheus that is gone"),
-    ],
+@cases(
+    "pauses, headers, longest",
+    ("never scraped", (), {}, 0.1),
+    ("read by a person", (0.0, 0.1), {}, 0.1),
+    ("a Prometheus that is gone", (0.0, 0.1, 0.1), PROMETHEUS, 4.0),
 )
 def test_a_driver_that_ends_waits_for_nobody_else_and_not_long_for_who_is_gone(serve, pauses, headers, longest):
     served = serve()

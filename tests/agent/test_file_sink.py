@@ -10,6 +10,7 @@ from ledgerops.agent.hadoop_files import FileError
 from ledgerops.model.records import TableCommit
 from tests.agent.delta_logs import LocalFiles
 from tests.build import T0
+from tests.tables import cases
 
 
 @pytest.fixture
@@ -70,15 +71,13 @@ def test_of_many_batches_the_newest_are_read(log, monkeypatch):
 ADDED, DELETED = json.dumps(added(0)), json.dumps(added(0, "delete"))
 
 
-@pytest.mark.parametrize(
-    ("lines", "files_added"),
-    [
-        pytest.param(["v1"], 0, id="no file"),
-        pytest.param(["v1", ADDED, DELETED], 1, id="a file that is gone"),
-        pytest.param(["v1", ADDED, ADDED[:40]], 1, id="cut"),
-        pytest.param(["v1", "[]", "7", '{"action":"add"}', '{"action":"add","size":"x"}'], 0, id="no entries"),
-        pytest.param([], 0, id="empty"),
-    ],
+@cases(
+    "lines, files_added",
+    ("no file", ["v1"], 0),
+    ("a file that is gone", ["v1", ADDED, DELETED], 1),
+    ("cut", ["v1", ADDED, ADDED[:40]], 1),
+    ("no entries", ["v1", "[]", "7", '{"action":"add"}', '{"action":"add","size":"x"}'], 0),
+    ("empty", [], 0),
 )
 def test_what_is_no_entry_of_a_file_does_not_count(tmp_path, files, lines, files_added):
     (tmp_path / "0").write_text("\n".join(lines))

@@ -13,6 +13,7 @@ from ledgerops.runtime.runs import FileEntries, FileEntry, file_entries
 from tests.agent.fakes import FakeSession, queue, roster_of, run_of, taken
 from tests.build import T0, batch, source
 from tests.paths import ROOT
+from tests.tables import cases
 
 FILES = "FileStreamSource[file:/landing]"
 
@@ -85,14 +86,12 @@ def test_a_folder_that_files_also_leave_does_not_tell_when_one_came(case):
     assert [files.folder_changed for files in case.collect()] == [None]
 
 
-@pytest.mark.parametrize(
+@cases(
     "place",
-    [
-        pytest.param(None, id="unknown"),
-        pytest.param("hdfs://name:9000/checkpoint", id="on another file system"),
-        pytest.param("file:/absent/checkpoint", id="not there"),
-        pytest.param((ROOT / "pyproject.toml").as_uri(), id="no folder"),
-    ],
+    ("unknown", None),
+    ("on another file system", "hdfs://name:9000/checkpoint"),
+    ("not there", "file:/absent/checkpoint"),
+    ("no folder", (ROOT / "pyproject.toml").as_uri()),
 )
 def test_a_checkpoint_that_cannot_be_read_is_left_alone(case, place):
     case.collector = FileCollector(case.box, roster_of(case.run), lambda run: place)
@@ -113,14 +112,12 @@ def file_source(name, start, end):
     return replace(source(10, start, end, name=name), description=FILES, kind="files")
 
 
-@pytest.mark.parametrize(
-    ("described", "found"),
-    [
-        pytest.param("{landing}", True, id="its folder"),
-        pytest.param("{landing}/part*", True, id="a pattern"),
-        pytest.param("file:/elsewhere", False, id="another folder"),
-        pytest.param("", False, id="not described"),
-    ],
+@cases(
+    "described, found",
+    ("its folder", "{landing}", True),
+    ("a pattern", "{landing}/part*", True),
+    ("another folder", "file:/elsewhere", False),
+    ("not described", "", False),
 )
 def test_a_named_source_is_found_by_what_it_reads(case, described, found):
     """From Spark 4.2 on a source may have a name, which its progress does not say."""

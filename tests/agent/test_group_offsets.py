@@ -13,6 +13,7 @@ from ledgerops.agent.kafka_subprocess import OffsetClient
 from ledgerops.common.kafka import KafkaClient, reach
 from ledgerops.servers.kafka import Kafka
 from tests.agent.brokers import Queries, asks, closed, produce  # noqa: F401
+from tests.tables import cases
 
 GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 
@@ -150,8 +151,10 @@ class Answering(BrokerProxy):
         self.ended += 1
 
 
-@pytest.mark.parametrize(
-    ("refused", "ended"), [pytest.param(["ledgerops.a"], 0, id="refused"), pytest.param([], 1, id="lost its way")]
+@cases(
+    "refused, ended",
+    ("refused", ["ledgerops.a"], 0),
+    ("lost its way", [], 1),
 )
 def test_only_a_process_that_gets_no_answer_is_followed_by_another(refused, ended):
     broker = Answering({"ledgerops.a": "no access"}, refused=refused)
@@ -177,14 +180,12 @@ class Admin:
         pass
 
 
-@pytest.mark.parametrize(
-    ("code", "later", "refused"),
-    [
-        pytest.param(KafkaError.GROUP_AUTHORIZATION_FAILED, [], ["g"], id="not allowed"),
-        pytest.param(KafkaError.UNKNOWN_MEMBER_ID, [], ["g"], id="it has members"),
-        pytest.param(KafkaError.NOT_COORDINATOR, ["g"], [], id="its coordinator moves"),
-        pytest.param(KafkaError.FENCED_LEADER_EPOCH, [], [], id="the client has lost its way"),
-    ],
+@cases(
+    "code, later, refused",
+    ("not allowed", KafkaError.GROUP_AUTHORIZATION_FAILED, [], ["g"]),
+    ("it has members", KafkaError.UNKNOWN_MEMBER_ID, [], ["g"]),
+    ("its coordinator moves", KafkaError.NOT_COORDINATOR, ["g"], []),
+    ("the client has lost its way", KafkaError.FENCED_LEADER_EPOCH, [], []),
 )
 def test_what_the_broker_will_not_do_is_told_from_what_may_change(code, later, refused):
     asker = OffsetClient(KafkaClient("127.0.0.1:1"))

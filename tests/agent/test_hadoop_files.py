@@ -7,6 +7,7 @@ import pytest
 
 from ledgerops.agent.hadoop_files import FileError, HadoopFiles
 from tests.build import T0
+from tests.tables import cases
 
 
 @pytest.fixture
@@ -37,12 +38,10 @@ def test_a_file_that_is_not_there_has_no_status_and_neither_it_nor_a_folder_can_
         files.read(str(tmp_path), 5)
 
 
-@pytest.mark.parametrize(
-    ("path", "reason"),
-    [
-        pytest.param("nosuch://table/x", "No FileSystem for scheme", id="a scheme without file system"),
-        pytest.param("", "IllegalArgumentException", id="no path"),
-    ],
+@cases(
+    "path, reason",
+    ("a scheme without file system", "nosuch://table/x", "No FileSystem for scheme"),
+    ("no path", "", "IllegalArgumentException"),
 )
 def test_the_reason_is_one_line(files, path, reason):
     with pytest.raises(FileError, match=reason):

@@ -25,6 +25,7 @@ from ledgerops.model.observations import build
 from ledgerops.model.records import Host
 from tests.agent.fakes import queue, taken
 from tests.build import T0
+from tests.tables import cases
 
 EXECUTOR = {
     "id": "driver", "isActive": True, "totalCores": 2, "activeTasks": 1, "failedTasks": 0, "completedTasks": 90,
@@ -79,14 +80,12 @@ def refuses():
     raise RuntimeError("spark.app.id is hidden")
 
 
-@pytest.mark.parametrize(
-    ("folder", "status", "raises"),
-    [
-        pytest.param(None, lambda: None, None, id="there is none"),
-        pytest.param(None, lambda: Rest(error=OSError("away")), (OSError, "away"), id="it is away"),
-        pytest.param(None, refuses, (RuntimeError, "hidden"), id="whatever Spark raises"),
-        pytest.param(Path("x" * 5000), lambda: None, None, id="a folder whose name is too long hides its disk only"),
-    ],
+@cases(
+    "folder, status, raises",
+    ("there is none", None, lambda: None, None),
+    ("it is away", None, lambda: Rest(error=OSError("away")), (OSError, "away")),
+    ("whatever Spark raises", None, refuses, (RuntimeError, "hidden")),
+    ("a folder whose name is too long hides its disk only", Path("x" * 5000), lambda: None, None),
 )
 def test_without_a_user_interface_the_machine_is_reported_all_the_same(folder, status, raises):
     data = collected(folder, status, raises)
@@ -165,15 +164,13 @@ def package(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("args", "worker"),
-    [
-        pytest.param(["-m", "pyspark.daemon", "pyspark.worker"], True, id="the daemon of tasks"),
-        pytest.param(["-m", "pyspark.daemon", "pyspark.sql.worker.plan_data_source_read"], True, id="a planner"),
-        pytest.param(["-m", "pyspark.sql.streaming.python_streaming_source_runner"], True, id="a source of a query"),
-        pytest.param(["app.py"], False, id="the application"),
-        pytest.param(["-c", WAITS], False, id="another Python"),
-    ],
+@cases(
+    "args, worker",
+    ("the daemon of tasks", ["-m", "pyspark.daemon", "pyspark.worker"], True),
+    ("a planner", ["-m", "pyspark.daemon", "pyspark.sql.worker.plan_data_source_read"], True),
+    ("a source of a query", ["-m", "pyspark.sql.streaming.python_streaming_source_runner"], True),
+    ("the application", ["app.py"], False),
+    ("another Python", ["-c", WAITS], False),
 )
 def test_sparks_python_processes_are_known(package, args, worker):
     process = started(*args, cwd=package)
@@ -241,15 +238,13 @@ def test_a_recording_of_an_earlier_version_has_no_pressure_and_no_removed_execut
 PRESSURE = "some avg10=75.00 avg60=36.52 avg300=11.13 total=1\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n"
 
 
-@pytest.mark.parametrize(
-    ("read", "text", "found"),
-    [
-        pytest.param(cpu_pressure_ratio, PRESSURE, 0.75, id="pressure on the CPUs"),
-        pytest.param(cpu_pressure_ratio, "nothing of the kind", None, id="no pressure in the file"),
-        pytest.param(cpu_pressure_ratio, None, None, id="no file of pressure"),
-        pytest.param(runnable_threads, "2.26 0.98 0.69 10/454 23883\n", 10, id="threads that want a CPU"),
-        pytest.param(runnable_threads, None, None, id="no file of threads"),
-    ],
+@cases(
+    "read, text, found",
+    ("pressure on the CPUs", cpu_pressure_ratio, PRESSURE, 0.75),
+    ("no pressure in the file", cpu_pressure_ratio, "nothing of the kind", None),
+    ("no file of pressure", cpu_pressure_ratio, None, None),
+    ("threads that want a CPU", runnable_threads, "2.26 0.98 0.69 10/454 23883\n", 10),
+    ("no file of threads", runnable_threads, None, None),
 )
 def test_what_the_kernel_tells_of_the_cpus(tmp_path, read, text, found):
     if text is not None:

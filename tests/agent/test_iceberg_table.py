@@ -8,6 +8,7 @@ from ledgerops.agent.iceberg_table import EMPTY, NEWEST, IcebergTable
 from ledgerops.model.records import TableCommit, TablePosition, TableRead
 from tests.agent.iceberg_snapshots import History
 from tests.build import T0
+from tests.tables import cases
 
 
 def three_snapshots():
@@ -40,17 +41,15 @@ def read(versions, files, size, since=None, rows=None):
     return TableRead(THIRD, versions, files, size, None if since is None else T0 + since, rows=rows)
 
 
-@pytest.mark.parametrize(
-    ("position", "expected"),
-    [
-        pytest.param((FIRST, 0), read(3, 6, 2100, since=0, rows=60), id="all snapshots"),
-        pytest.param((SECOND, 0), read(2, 4, 1800, since=10, rows=40), id="from a snapshot on"),
-        pytest.param((EMPTY, -1), read(3, 6, 2100, since=0, rows=60), id="from before the first"),
-        pytest.param((SECOND, 1), read(2, 3, None, since=10), id="of one that was read in part the files alone"),
-        pytest.param((SECOND, 2), read(1, 2, 1100, since=20, rows=20), id="not one that was read to its end"),
-        pytest.param((THIRD, 2), read(0, 0, 0, rows=0), id="nothing"),
-        pytest.param((SECOND, 1, True), read(2, 5, None), id="the first scan reads the files of all snapshots"),
-    ],
+@cases(
+    "position, expected",
+    ("all snapshots", (FIRST, 0), read(3, 6, 2100, since=0, rows=60)),
+    ("from a snapshot on", (SECOND, 0), read(2, 4, 1800, since=10, rows=40)),
+    ("from before the first", (EMPTY, -1), read(3, 6, 2100, since=0, rows=60)),
+    ("of one that was read in part the files alone", (SECOND, 1), read(2, 3, None, since=10)),
+    ("not one that was read to its end", (SECOND, 2), read(1, 2, 1100, since=20, rows=20)),
+    ("nothing", (THIRD, 2), read(0, 0, 0, rows=0)),
+    ("the first scan reads the files of all snapshots", (SECOND, 1, True), read(2, 5, None)),
 )
 def test_what_is_left_is_counted_from_the_newest_snapshot_back_to_the_position(history, position, expected):
     assert left(history, *position) == expected

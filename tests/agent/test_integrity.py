@@ -12,6 +12,7 @@ from ledgerops.errors import UserError
 from ledgerops.metrics.latency import EVENT_BOUNDS, LE
 from ledgerops.model.observed_metrics import book_of, conflicts_of
 from ledgerops.model.spark_progress import parse_progress
+from tests.tables import cases
 
 
 @pytest.fixture
@@ -47,14 +48,12 @@ def test_rows_that_are_filtered_and_amounts_that_are_changed_on_the_way_show(obs
     assert (book.rows, book.amount) == (3, Decimal(6))
 
 
-@pytest.mark.parametrize(
-    ("schema", "rows", "total"),
-    [
-        pytest.param("amount DOUBLE", [(0.1,), (0.2,), (float("nan"),), (1e300,)], Decimal("0.30"), id="doubles"),
-        pytest.param("amount STRING", [("7.50",), ("seven",)], Decimal("7.50"), id="text"),
-        pytest.param("amount BIGINT", [(2**62,), (2**62,)], Decimal(2**63), id="whole numbers beyond 64 bits"),
-        pytest.param("amount DECIMAL(18,2)", [(None,)], Decimal(0), id="no amount at all"),
-    ],
+@cases(
+    "schema, rows, total",
+    ("doubles", "amount DOUBLE", [(0.1,), (0.2,), (float("nan"),), (1e300,)], Decimal("0.30")),
+    ("text", "amount STRING", [("7.50",), ("seven",)], Decimal("7.50")),
+    ("whole numbers beyond 64 bits", "amount BIGINT", [(2**62,), (2**62,)], Decimal(2**63)),
+    ("no amount at all", "amount DECIMAL(18,2)", [(None,)], Decimal(0)),
 )
 def test_what_is_no_amount_is_left_out_and_ends_no_query(observed, schema, rows, total):
     book = book_of(observed(rows, schema))
@@ -76,14 +75,12 @@ def test_an_unknown_side_or_column_is_refused(spark):
         ledgerops.book(frame, "in", amount="amount")
 
 
-@pytest.mark.parametrize(
-    ("type", "times", "known"),
-    [
-        pytest.param("STRING", ["2026-11-21 08:00:00", "yesterday", "", None], 1, id="text"),
-        pytest.param("TIMESTAMP", [datetime(2026, 11, 21), datetime(1, 1, 2), datetime(9999, 12, 30)], 3, id="times"),
-        pytest.param("BIGINT", [1_795_000_000, 2**63 - 1, -(2**63)], 3, id="seconds, and what is out of all bounds"),
-        pytest.param("DOUBLE", [1.795e9, float("nan"), float("inf")], 1, id="fractions"),
-    ],
+@cases(
+    "type, times, known",
+    ("text", "STRING", ["2026-11-21 08:00:00", "yesterday", "", None], 1),
+    ("times", "TIMESTAMP", [datetime(2026, 11, 21), datetime(1, 1, 2), datetime(9999, 12, 30)], 3),
+    ("seconds, and what is out of all bounds", "BIGINT", [1_795_000_000, 2**63 - 1, -(2**63)], 3),
+    ("fractions", "DOUBLE", [1.795e9, float("nan"), float("inf")], 1),
 )
 def test_what_is_no_time_is_left_out_and_ends_no_query(observed, type, times, known):
     def timed(frame):

@@ -21,6 +21,7 @@ from ledgerops.servers.kafka import Kafka
 from tests.agent.brokers import Queries, asks, closed, produce  # noqa: F401
 from tests.agent.fakes import queue
 from tests.build import T0
+from tests.tables import cases
 
 NOBODY = KafkaClient("127.0.0.1:1")
 
@@ -155,25 +156,21 @@ def no_number() -> Queries:
     return queries
 
 
-@pytest.mark.parametrize(
+@cases(
     "queries",
-    [
-        pytest.param(Queries(), id="no query"),
-        pytest.param(ended(), id="a query that ended"),
-        pytest.param(reading(description="transactions embedded"), id="other sources"),
-        pytest.param(no_number(), id="no number of a partition"),
-    ],
+    ("no query", Queries()),
+    ("a query that ended", ended()),
+    ("other sources", reading(description="transactions embedded")),
+    ("no number of a partition", no_number()),
 )
 def test_nobody_is_asked_when_no_query_reads_kafka(queries):
     KafkaCollector(queue(), queries.runs, asks(lambda: pytest.fail("asked"))).collect()
 
 
-@pytest.mark.parametrize(
-    ("connect", "message"),
-    [
-        pytest.param(lambda: KafkaClient("nonsense"), "not a list of Kafka servers", id="addresses that are none"),
-        pytest.param(None, r"kafka_servers needs confluent-kafka: install ledgerops\[kafka\]", id="no library"),
-    ],
+@cases(
+    "connect, message",
+    ("addresses that are none", lambda: KafkaClient("nonsense"), "not a list of Kafka servers"),
+    ("no library", None, r"kafka_servers needs confluent-kafka: install ledgerops\[kafka\]"),
 )
 def test_settings_that_cannot_work_are_told(connect, message, monkeypatch, tmp_path):
     if connect is None:
@@ -195,10 +192,10 @@ def test_a_retention_that_cannot_be_read_for_once_stays_as_it_was():
     assert broker.settings == []
 
 
-@pytest.mark.parametrize(
-    ("withheld", "reason", "useful"),
-    [([("t", "1", "Leader not available")], "Leader not available", True), ([], "timed out", False)],
-    ids=["a partition without a leader", "no answer for one"],
+@cases(
+    "withheld, reason, useful",
+    ("a partition without a leader", [("t", "1", "Leader not available")], "Leader not available", True),
+    ("no answer for one", [], "timed out", False),
 )
 def test_what_the_broker_cannot_say_is_its_answer_and_no_reason_for_another_process(withheld, reason, useful):
     class Partly(Answering):

@@ -15,6 +15,7 @@ from ledgerops.common.deadline import within
 from ledgerops.metrics.self_watch import SelfStats
 from tests.agent.fakes import RemoteSession
 from tests.build import spark_json
+from tests.tables import cases
 
 
 class JavaEvent:
@@ -103,16 +104,14 @@ def test_each_kind_of_event_is_told_apart():
     assert told == [("started", '{"a":1}'), ("idle", '{"b":1}'), ("terminated", '{"c":1}')]
 
 
-@pytest.mark.parametrize(
-    ("exception", "jvm_ends", "failed"),
-    [
-        pytest.param("java.lang.NullPointerException: x is null", True, False, id="by the end of the application"),
-        pytest.param("java.lang.NullPointerException: x is null", False, True, id="by itself"),
-        pytest.param("x.SparkException: [INTERNAL_ERROR] no\nCaused by: y.SomeError", True, False, id="planning"),
-        pytest.param("java.lang.OutOfMemoryError: Java heap space", True, True, id="why the JVM ends"),
-        pytest.param("x.E: no\nCaused by: java.lang.OutOfMemoryError", True, True, id="below the first line"),
-        pytest.param(None, True, False, id="stopped in order"),
-    ],
+@cases(
+    "exception, jvm_ends, failed",
+    ("by the end of the application", "java.lang.NullPointerException: x is null", True, False),
+    ("by itself", "java.lang.NullPointerException: x is null", False, True),
+    ("planning", "x.SparkException: [INTERNAL_ERROR] no\nCaused by: y.SomeError", True, False),
+    ("why the JVM ends", "java.lang.OutOfMemoryError: Java heap space", True, True),
+    ("below the first line", "x.E: no\nCaused by: java.lang.OutOfMemoryError", True, True),
+    ("stopped in order", None, True, False),
 )
 def test_a_query_that_the_end_of_its_application_makes_fail_has_not_failed(exception, jvm_ends, failed):
     queue, _, heard = listener(jvm_ends=lambda: jvm_ends)

@@ -15,6 +15,7 @@ from ledgerops.agent.plan_text import (
 from ledgerops.agent.queue import EventQueue
 from ledgerops.metrics.self_watch import SelfStats
 from tests.agent.fakes import FakeSession, queue, roster_of, run_of, taken
+from tests.tables import cases
 
 LOGICAL_4_2 = """WriteToMicroBatchDataSource noop-table
 +- ~Aggregate [window#7-T10000ms], [window#7-T10000ms, count(1) AS n#3L]
@@ -48,29 +49,25 @@ def test_a_trigger_is_its_kind_and_interval(text, trigger):
     assert parse_trigger(text) == trigger
 
 
-@pytest.mark.parametrize(
-    ("plan", "watermarks"),
-    [
-        pytest.param(LOGICAL_4_2, {"timestamp": 10.0}, id="Spark 4.2, with the node's id"),
-        pytest.param(LOGICAL_3_5, {"event_time": 5400.0, "at": 5.0}, id="Spark 3.5, several units, several nodes"),
-        pytest.param("EventTimeWatermark x#1: timestamp, 500 milliseconds", {"x": 0.5}, id="below a second"),
-        pytest.param("Aggregate [a]", {}, id="none"),
-    ],
+@cases(
+    "plan, watermarks",
+    ("Spark 4.2, with the node's id", LOGICAL_4_2, {"timestamp": 10.0}),
+    ("Spark 3.5, several units, several nodes", LOGICAL_3_5, {"event_time": 5400.0, "at": 5.0}),
+    ("below a second", "EventTimeWatermark x#1: timestamp, 500 milliseconds", {"x": 0.5}),
+    ("none", "Aggregate [a]", {}),
 )
 def test_watermarks_are_columns_with_seconds(plan, watermarks):
     assert parse_watermarks(plan) == watermarks
 
 
-@pytest.mark.parametrize(
-    ("plan", "keys"),
-    [
-        pytest.param(PHYSICAL, ("window", "customer_id"), id="an expression has the name that the query gives it"),
-        pytest.param(SHUFFLE + "customer_id#12, 200), X", ("customer_id",), id="a column"),
-        pytest.param(SHUFFLE + "a#1, 2)\n" + SHUFFLE + "b#2, a#1, 16)", ("b", "a"), id="the widest first"),
-        pytest.param(SHUFFLE + "coalesce(a#1, b#2L), c#3.d, 4), X", ("coalesce(a, b)", "c.d"), id="functions"),
-        pytest.param("Exchange SinglePartition", (), id="none"),
-        pytest.param(SHUFFLE, (), id="cut off"),
-    ],
+@cases(
+    "plan, keys",
+    ("an expression has the name that the query gives it", PHYSICAL, ("window", "customer_id")),
+    ("a column", SHUFFLE + "customer_id#12, 200), X", ("customer_id",)),
+    ("the widest first", SHUFFLE + "a#1, 2)\n" + SHUFFLE + "b#2, a#1, 16)", ("b", "a")),
+    ("functions", SHUFFLE + "coalesce(a#1, b#2L), c#3.d, 4), X", ("coalesce(a, b)", "c.d")),
+    ("none", "Exchange SinglePartition", ()),
+    ("cut off", SHUFFLE, ()),
 )
 def test_keys_are_the_columns_of_the_shuffles(plan, keys):
     assert parse_keys(plan) == keys
@@ -194,38 +191,34 @@ WINDOW = "window#27-T10000ms"
 LEFT, RIGHT = "left value predicate: (a#1-T10ms <= -4)", "right value predicate: (b#2-T10ms <= -1)"
 
 
-@pytest.mark.parametrize(
-    ("plan", "names"),
-    [
-        pytest.param(SAVE.format("session_id#4"), ("stateStoreSave",), id="a group by an id"),
-        pytest.param(SAVE.format(f"{WINDOW}, country#21L"), (), id="a group by a window"),
-        pytest.param(SAVE.format("at#9-T0ms"), (), id="a group by the event time, without a delay"),
-        pytest.param(SAVE.format("day#3-T86400ms") + SAVE.format("id#4"), (), id="one of two groups"),
-        pytest.param(SAVE.format("a#1, ... 26 more fields"), (), id="keys that are not all shown"),
-        pytest.param(SAVE.format(f"arr[0]#12, {WINDOW}"), (), id="a key with brackets"),
-        pytest.param(SAVE.format(""), (), id="one group for all rows"),
-        pytest.param(SAVE.format(WINDOW) + DEDUPE.format("window_id#28"), ("dedupe",), id="by an id, before windows"),
-        pytest.param(DEDUPE.format("id#20, at#22-T10000ms"), (), id="duplicates by id and event time"),
-        pytest.param(WITHIN.format("id#20"), (), id="duplicates within the watermark"),
-        pytest.param(SESSIONS.format("gateway#3L"), (), id="sessions"),
-        pytest.param(JOIN.format("left = null, right = null"), ("symmetricHashJoin",), id="a join on ids"),
-        pytest.param(JOIN.format(f"left = null, {RIGHT}"), ("symmetricHashJoin",), id="a join that bounds one side"),
-        pytest.param(JOIN.format(f"{LEFT}, {RIGHT}"), (), id="a join that bounds both"),
-    ],
+@cases(
+    "plan, names",
+    ("a group by an id", SAVE.format("session_id#4"), ("stateStoreSave",)),
+    ("a group by a window", SAVE.format(f"{WINDOW}, country#21L"), ()),
+    ("a group by the event time, without a delay", SAVE.format("at#9-T0ms"), ()),
+    ("one of two groups", SAVE.format("day#3-T86400ms") + SAVE.format("id#4"), ()),
+    ("keys that are not all shown", SAVE.format("a#1, ... 26 more fields"), ()),
+    ("a key with brackets", SAVE.format(f"arr[0]#12, {WINDOW}"), ()),
+    ("one group for all rows", SAVE.format(""), ()),
+    ("by an id, before windows", SAVE.format(WINDOW) + DEDUPE.format("window_id#28"), ("dedupe",)),
+    ("duplicates by id and event time", DEDUPE.format("id#20, at#22-T10000ms"), ()),
+    ("duplicates within the watermark", WITHIN.format("id#20"), ()),
+    ("sessions", SESSIONS.format("gateway#3L"), ()),
+    ("a join on ids", JOIN.format("left = null, right = null"), ("symmetricHashJoin",)),
+    ("a join that bounds one side", JOIN.format(f"left = null, {RIGHT}"), ("symmetricHashJoin",)),
+    ("a join that bounds both", JOIN.format(f"{LEFT}, {RIGHT}"), ()),
 )
 def test_state_that_no_watermark_removes_is_told_by_the_marks_of_its_keys(plan, names):
     assert without_event_time(plan) == names
     assert read_physical(plan)["stateful"]
 
 
-@pytest.mark.parametrize(
-    ("plan", "mode"),
-    [
-        pytest.param(SAVE.format(WINDOW), "append", id="a group"),
-        pytest.param(SAVE.format("a#1").replace("Append", "Update"), "update", id="another mode"),
-        pytest.param(SESSIONS.format("a#1"), "append", id="sessions"),
-        pytest.param(DEDUPE.format("id#20"), None, id="an operator that has none"),
-    ],
+@cases(
+    "plan, mode",
+    ("a group", SAVE.format(WINDOW), "append"),
+    ("another mode", SAVE.format("a#1").replace("Append", "Update"), "update"),
+    ("sessions", SESSIONS.format("a#1"), "append"),
+    ("an operator that has none", DEDUPE.format("id#20"), None),
 )
 def test_the_output_mode_is_told_by_what_saves_groups(plan, mode):
     assert output_mode(plan) == mode
@@ -244,17 +237,15 @@ NONE, BY_CLOCK, BY_EVENT = "NoTimeout", "ProcessingTimeTimeout", "EventTimeTimeo
 OF_SCALA = ("flatMapGroupsWithState",)
 
 
-@pytest.mark.parametrize(
-    ("plan", "names"),
-    [
-        pytest.param(IN_PANDAS.format(NONE), ("applyInPandasWithState",), id="Python without a timeout"),
-        pytest.param(IN_SCALA.format(NONE), OF_SCALA, id="Scala without a timeout"),
-        pytest.param(IN_PANDAS.format(BY_CLOCK), (), id="a timeout by the clock"),
-        pytest.param(IN_PANDAS.format(BY_EVENT), (), id="a timeout by event time"),
-        pytest.param(IN_PANDAS.format(NONE) + IN_PANDAS.format(BY_EVENT), (), id="one of two has one"),
-        pytest.param(IN_PANDAS.format(BY_EVENT) + IN_SCALA.format(NONE), OF_SCALA, id="only the other kind has one"),
-        pytest.param(PHYSICAL, (), id="an aggregation"),
-    ],
+@cases(
+    "plan, names",
+    ("Python without a timeout", IN_PANDAS.format(NONE), ("applyInPandasWithState",)),
+    ("Scala without a timeout", IN_SCALA.format(NONE), OF_SCALA),
+    ("a timeout by the clock", IN_PANDAS.format(BY_CLOCK), ()),
+    ("a timeout by event time", IN_PANDAS.format(BY_EVENT), ()),
+    ("one of two has one", IN_PANDAS.format(NONE) + IN_PANDAS.format(BY_EVENT), ()),
+    ("only the other kind has one", IN_PANDAS.format(BY_EVENT) + IN_SCALA.format(NONE), OF_SCALA),
+    ("an aggregation", PHYSICAL, ()),
 )
 def test_a_function_without_a_timeout_is_told_by_its_name_in_progress(plan, names):
     assert without_timeout(plan) == names
@@ -266,15 +257,13 @@ SLIDES = (
 )
 
 
-@pytest.mark.parametrize(
-    ("plan", "rows"),
-    [
-        pytest.param(PHYSICAL, 1, id="no Expand"),
-        pytest.param(SLIDES.format(""), 2, id="two windows"),
-        pytest.param(SLIDES.format(", ... 275 more fields"), 277, id="a list that Spark cuts"),
-        pytest.param(SLIDES.format("") + "\n" + SLIDES.format(", [w#3, v#1L]"), 3, id="the widest"),
-        pytest.param("+- Expand [[v#1L, null, 1], [null, null, 3]], [v#55L, g#54L]", 2, id="grouping sets"),
-    ],
+@cases(
+    "plan, rows",
+    ("no Expand", PHYSICAL, 1),
+    ("two windows", SLIDES.format(""), 2),
+    ("a list that Spark cuts", SLIDES.format(", ... 275 more fields"), 277),
+    ("the widest", SLIDES.format("") + "\n" + SLIDES.format(", [w#3, v#1L]"), 3),
+    ("grouping sets", "+- Expand [[v#1L, null, 1], [null, null, 3]], [v#55L, g#54L]", 2),
 )
 def test_an_expand_makes_several_rows_of_each_row(plan, rows):
     assert rows_made(plan) == rows

@@ -28,6 +28,7 @@ from tests.hostile import dripping_server, silent_server
 from tests.otlp_receiver import OtlpReceiver, reply
 from tests.programs import SLACK_SECONDS, until
 from tests.runtime.demo import KEY_SKEW
+from tests.tables import cases
 
 BATCHES = next(metric for metric in THROUGHPUT if metric.name == "ledgerops_batches_total")
 LONG = 3600.0  # seconds: an interval that does not pass in a test
@@ -203,18 +204,16 @@ def another_protocol(handler):
     handler.wfile.write(b"SSH-2.0-OpenSSH_9\r\n\r\n")
 
 
-@pytest.mark.parametrize(
-    ("answer", "exported", "dropped"),
-    [
-        pytest.param(reply(body=b""), 1, {}, id="an empty answer"),
-        pytest.param(reply(body=b"\x00\xffgarbage"), 1, {}, id="an answer that is no JSON"),
-        pytest.param(reply(body=b'{"partialSuccess": 7}'), 1, {}, id="a number instead of an object"),
-        pytest.param(partly(rejected=1), 0, {REJECTED: 1}, id="rejected"),
-        pytest.param(partly(rejected=9), 0, {REJECTED: 1}, id="too many"),
-        pytest.param(reply(body=b"<p>", headers={"Content-Type": "text/html"}), 0, {REFUSED: 1}, id="a web page"),
-        pytest.param(reply(body=b"x" * 100_000), 0, {UNREACHABLE: 1}, id="an endless answer"),
-        pytest.param(another_protocol, 0, {UNREACHABLE: 1}, id="another protocol"),
-    ],
+@cases(
+    "answer, exported, dropped",
+    ("an empty answer", reply(body=b""), 1, {}),
+    ("an answer that is no JSON", reply(body=b"\x00\xffgarbage"), 1, {}),
+    ("a number instead of an object", reply(body=b'{"partialSuccess": 7}'), 1, {}),
+    ("rejected", partly(rejected=1), 0, {REJECTED: 1}),
+    ("too many", partly(rejected=9), 0, {REJECTED: 1}),
+    ("a web page", reply(body=b"<p>", headers={"Content-Type": "text/html"}), 0, {REFUSED: 1}),
+    ("an endless answer", reply(body=b"x" * 100_000), 0, {UNREACHABLE: 1}),
+    ("another protocol", another_protocol, 0, {UNREACHABLE: 1}),
 )
 def test_what_an_answer_means(receiver, pushing, answer, exported, dropped):
     receiver.answer = answer
@@ -310,16 +309,14 @@ def test_without_an_endpoint_nothing_is_pushed():
         assert (hub.pusher, hub.stats.copy().not_exported) == (None, {})
 
 
-@pytest.mark.parametrize(
-    ("settings", "line"),
-    [
-        ({"otlp_headers_file": "/no/such/file"}, "cannot read /no/such/file: no such file or directory"),
-        (
-            {"otlp_endpoint": "http://user:secret@127.0.0.1:1"},
-            "the address of 127.0.0.1 holds credentials; leave them out and set otlp_headers_file",
-        ),
-    ],
-    ids=["an absent file", "credentials in the address"],
+@cases(
+    "settings, line",
+    ("an absent file", {"otlp_headers_file": "/no/such/file"}, "cannot read /no/such/file: no such file or directory"),
+    (
+        "credentials in the address",
+        {"otlp_endpoint": "http://user:secret@127.0.0.1:1"},
+        "the address of 127.0.0.1 holds credentials; leave them out and set otlp_headers_file",
+    ),
 )
 def test_settings_that_cannot_be_used_are_one_line_and_leave_no_exporter(settings, line):
     with pytest.raises(UserError) as caught:

@@ -8,6 +8,7 @@ from ledgerops.agent.stacks import StackCollector, stacks_of
 from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.model.records import Plan, Stack
 from ledgerops.runtime.runs import Run
+from tests.tables import cases
 
 T0 = 1_790_000_000.0
 POLL = [
@@ -106,15 +107,13 @@ def test_a_run_of_which_spark_knows_nothing_hides_no_other(watched):
     assert at(31.0) == ["run-2"]
 
 
-@pytest.mark.parametrize(
-    ("plan", "idle", "seconds", "looked"),
-    [
-        pytest.param(None, False, 29.0, False, id="a first batch"),
-        pytest.param(None, False, 31.0, True, id="a long first batch"),
-        pytest.param("available_now", False, 3_000.0, False, id="a batch of all there is"),
-        pytest.param("real_time", False, 3_000.0, False, id="a batch that lasts by design"),
-        pytest.param("processing_time", True, 3_000.0, True, id="an idle query of which nothing is heard any more"),
-    ],
+@cases(
+    "plan, idle, seconds, looked",
+    ("a first batch", None, False, 29.0, False),
+    ("a long first batch", None, False, 31.0, True),
+    ("a batch of all there is", "available_now", False, 3_000.0, False),
+    ("a batch that lasts by design", "real_time", False, 3_000.0, False),
+    ("an idle query of which nothing is heard any more", "processing_time", True, 3_000.0, True),
 )
 def test_batches_that_take_long_by_design_are_left_alone(watched, plan, idle, seconds, looked):
     at, session, runs = watched

@@ -16,6 +16,7 @@ from tests.agent.delta_logs import DeltaLog, LocalFiles
 from tests.agent.fakes import FakeSession, queue, roster_of, run_of, taken
 from tests.agent.iceberg_snapshots import History
 from tests.build import T0
+from tests.tables import cases
 
 
 class Case:
@@ -105,12 +106,10 @@ def test_only_the_commits_of_the_querys_own_batches_count_and_each_once(case):
     assert (told.head, case.collect(after=ASK_SECONDS)) == (3, [])
 
 
-@pytest.mark.parametrize(
-    ("first", "counted"),
-    [
-        pytest.param(4, [4], id="not those before the first that was watched"),
-        pytest.param(3, [3, 4], id="those that ended before the collector's first turn"),
-    ],
+@cases(
+    "first, counted",
+    ("not those before the first that was watched", 4, [4]),
+    ("those that ended before the collector's first turn", 3, [3, 4]),
 )
 def test_which_batches_count(case, first, counted):
     case.run.first_batch, case.run.last_batch = first, 4
@@ -188,12 +187,10 @@ def test_a_table_that_is_gone_is_told_once_and_leaves_what_was_known_and_the_sin
     assert case.collect(after=RETRY_SECONDS, fails=r"bronze: there is no Delta table$") == []
 
 
-@pytest.mark.parametrize(
-    ("missing", "known"),
-    [
-        pytest.param(1, {}, id="the next one: where the log ends is not known"),
-        pytest.param(2, {"bronze": TableRead(head=3, versions=3, since=T0 + 10)}, id="a later one: no files"),
-    ],
+@cases(
+    "missing, known",
+    ("the next one: where the log ends is not known", 1, {}),
+    ("a later one: no files", 2, {"bronze": TableRead(head=3, versions=3, since=T0 + 10)}),
 )
 def test_a_version_that_is_missing_is_told_and_nothing_wrong_is_said_of_what_is_left(case, missing, known):
     case.bronze.commit(3, 100)

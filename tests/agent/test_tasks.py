@@ -12,6 +12,7 @@ from ledgerops.model.records import ExecutorShare, TaskSummary
 from tests.agent.fakes import FakeSession, queue, roster_of, run_of, taken
 from tests.build import T0
 from tests.serving import Background, Quiet
+from tests.tables import cases
 
 RUN = "fc00ce39-924c-454a-927e-ae1b3d49f3f2"
 
@@ -461,15 +462,13 @@ def test_a_batch_that_ends_while_the_interface_answers_waits_for_the_next_look(u
     assert bench.collect() == []
 
 
-@pytest.mark.parametrize(
-    ("milliseconds", "read", "batch"),
-    [
-        pytest.param([300, 2200, 300, 2100, 300], 0, 4, id="of two long ones the newer"),
-        pytest.param([300, 2200, 300, 2100, 300], 4, 5, id="none since the last look"),
-        pytest.param([300, 900, 300], 0, 3, id="a hiccup of a quick batch"),
-        pytest.param([5000, 9000, 5000], 0, 3, id="less than twice as long"),
-        pytest.param([None, None, None], 0, 3, id="nothing is said of their time"),
-    ],
+@cases(
+    "milliseconds, read, batch",
+    ("of two long ones the newer", [300, 2200, 300, 2100, 300], 0, 4),
+    ("none since the last look", [300, 2200, 300, 2100, 300], 4, 5),
+    ("a hiccup of a quick batch", [300, 900, 300], 0, 3),
+    ("less than twice as long", [5000, 9000, 5000], 0, 3),
+    ("nothing is said of their time", [None, None, None], 0, 3),
 )
 def test_a_batch_that_took_far_longer_is_read_in_place_of_the_newest(milliseconds, read, batch):
     numbered = enumerate(milliseconds, start=1)
@@ -480,14 +479,12 @@ def test_a_batch_that_took_far_longer_is_read_in_place_of_the_newest(millisecond
 OF_OLDER_SPARK = f"q<br/>id = ffc59b0f-896c-4c1d-9fe7-875fd598ee3a<br/>runId = {RUN}<br/>batch = 8"
 
 
-@pytest.mark.parametrize(
-    ("description", "found"),
-    [
-        pytest.param("count at app.py:5", {}, id="another job"),
-        pytest.param("", {}, id="none"),
-        pytest.param("id = x\nrunId = y\nbatch = z", {}, id="ids that are none"),
-        pytest.param(OF_OLDER_SPARK, {RUN: 8}, id="line break tags of an older Spark"),
-    ],
+@cases(
+    "description, found",
+    ("another job", "count at app.py:5", {}),
+    ("none", "", {}),
+    ("ids that are none", "id = x\nrunId = y\nbatch = z", {}),
+    ("line break tags of an older Spark", OF_OLDER_SPARK, {RUN: 8}),
 )
 def test_the_batch_of_an_execution_is_read_from_its_description(description, found):
     page = page_of({**execution(1, 4, [6]), "description": description})

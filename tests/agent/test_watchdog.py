@@ -12,6 +12,7 @@ from ledgerops.model.records import Plan
 from tests.agent.fakes import FakeQuery, FakeSession, roster_of, run_of, taken
 from tests.build import T0
 from tests.programs import until
+from tests.tables import cases
 
 
 class Bench:
@@ -79,15 +80,13 @@ def test_a_run_is_neither_lost_nor_stuck_because_the_clock_is_set(seconds):
     assert [at for at, *_ in bench.look_until(10)] == [10]
 
 
-@pytest.mark.parametrize(
-    ("handle", "changes", "reported"),
-    [
-        pytest.param(FakeQuery(), {}, [4, 9, 14, 19], id="a batch that does not end"),
-        pytest.param(FakeQuery(), {"interval": 10.0}, [21], id="the patience grows with the trigger interval"),
-        pytest.param(FakeQuery("Getting offsets from KafkaV2"), {}, [12, 17, 22], id="a source that does not answer"),
-        pytest.param(FakeQuery(), {"idle": True}, [13, 18], id="idle for longer than the next idle event takes"),
-        pytest.param(FakeQuery("Waiting for next trigger", **WAITING), {}, [], id="between triggers"),
-    ],
+@cases(
+    "handle, changes, reported",
+    ("a batch that does not end", FakeQuery(), {}, [4, 9, 14, 19]),
+    ("the patience grows with the trigger interval", FakeQuery(), {"interval": 10.0}, [21]),
+    ("a source that does not answer", FakeQuery("Getting offsets from KafkaV2"), {}, [12, 17, 22]),
+    ("idle for longer than the next idle event takes", FakeQuery(), {"idle": True}, [13, 18]),
+    ("between triggers", FakeQuery("Waiting for next trigger", **WAITING), {}, []),
 )
 def test_what_is_stuck_is_reported_when_its_time_is_over(handle, changes, reported):
     assert [at for at, *_ in bench_of(handle, **changes).look_until(22)] == reported
@@ -136,14 +135,12 @@ class Unreachable(FakeQuery):
 LOST = {"lost": True}
 
 
-@pytest.mark.parametrize(
-    ("handle", "up", "at", "exception", "more"),
-    [
-        pytest.param(FakeQuery(**WAITING), True, 21, None, {}, id="Spark knows of no exception"),
-        pytest.param(FakeQuery(problem=ValueError("bad"), **WAITING), True, 21, "bad", {}, id="it failed"),
-        pytest.param(Unreachable(**WAITING), True, 21, None, LOST, id="nobody can say how it ended"),
-        pytest.param(Unreachable(**WAITING), False, 15, None, {}, id="the application stopped its session"),
-    ],
+@cases(
+    "handle, up, at, exception, more",
+    ("Spark knows of no exception", FakeQuery(**WAITING), True, 21, None, {}),
+    ("it failed", FakeQuery(problem=ValueError("bad"), **WAITING), True, 21, "bad", {}),
+    ("nobody can say how it ended", Unreachable(**WAITING), True, 21, None, LOST),
+    ("the application stopped its session", Unreachable(**WAITING), False, 15, None, {}),
 )
 def test_a_run_that_vanished_has_ended_and_is_lost_where_nobody_can_say_how(handle, up, at, exception, more):
     bench = bench_of(handle)
@@ -300,15 +297,13 @@ def test_a_query_whose_handle_fails_does_not_hide_another():
     assert [data["run_id"] for _, data in taken(bench.queue)] == ["run-2"]
 
 
-@pytest.mark.parametrize(
-    ("plan", "began", "quiet"),
-    [
-        pytest.param(Plan("run-1", "processing_time", 2.0), 2.0, 4.0, id="on a multiple of its interval"),
-        pytest.param(Plan("run-1", "processing_time", 300.0), 300.0, 600.0, id="two long intervals of silence"),
-        pytest.param(Plan("run-1", "processing_time", 0.0), 0.5, 3.0, id="back to back: with the end of the last"),
-        pytest.param(Plan("run-1", "real_time", 300.0), 0.5, 12.0, id="real-time: one batch follows the other"),
-        pytest.param(None, 0.5, 3.0, id="the plan is not known"),
-    ],
+@cases(
+    "plan, began, quiet",
+    ("on a multiple of its interval", Plan("run-1", "processing_time", 2.0), 2.0, 4.0),
+    ("two long intervals of silence", Plan("run-1", "processing_time", 300.0), 300.0, 600.0),
+    ("back to back: with the end of the last", Plan("run-1", "processing_time", 0.0), 0.5, 3.0),
+    ("real-time: one batch follows the other", Plan("run-1", "real_time", 300.0), 0.5, 12.0),
+    ("the plan is not known", None, 0.5, 3.0),
 )
 def test_when_a_trigger_began_and_how_long_it_may_be_quiet(plan, began, quiet):
     run = run_of(FakeSession(), plan=plan, last_seen=T0 + 0.5)

@@ -32,6 +32,7 @@ from ledgerops.runtime.registry import QueryRegistry
 from ledgerops.runtime.status import status_document
 from tests.build import T0, spark_json
 from tests.programs import until
+from tests.tables import cases
 
 ID, RUN, NAME = (spark_json()[key] for key in ("id", "runId", "name"))
 
@@ -112,17 +113,15 @@ def test_an_event_becomes_a_recording_line_state_a_verdict_and_a_snapshot(record
     assert set(recorded.stats.worker_seconds) == {"parse", "record", "judge", "snapshot"}
 
 
-@pytest.mark.parametrize(
-    ("kind", "text"),
-    [
-        pytest.param("progress", "{", id="torn"),
-        pytest.param("progress", "[1]", id="not an object"),
-        pytest.param("progress", "", id="empty"),
-        pytest.param("progress", '{"name": "x"}', id="no run id"),
-        pytest.param("idle", "{}", id="idle of nobody"),
-        pytest.param("tasks", '{"run_id": "r", "stages": 5}', id="tasks that are none"),
-        pytest.param("progress", '{"runId": 5, "batchId": "x", "timestamp": []}', id="wrong types"),
-    ],
+@cases(
+    "kind, text",
+    ("torn", "progress", "{"),
+    ("not an object", "progress", "[1]"),
+    ("empty", "progress", ""),
+    ("no run id", "progress", '{"name": "x"}'),
+    ("idle of nobody", "idle", "{}"),
+    ("tasks that are none", "tasks", '{"run_id": "r", "stages": 5}'),
+    ("wrong types", "progress", '{"runId": 5, "batchId": "x", "timestamp": []}'),
 )
 def test_a_malformed_event_is_counted_and_said_once_and_the_next_is_taken(recorded, tmp_path, warned, kind, text):
     for _ in range(3):
@@ -386,13 +385,11 @@ class Ruled(Judge):
         return super().__call__(view)
 
 
-@pytest.mark.parametrize(
-    ("failing", "count"),
-    [
-        pytest.param((), 0, id="none"),
-        pytest.param(("key-skew",), 3, id="one"),
-        pytest.param(("key-skew", "slow-sink"), 6, id="two"),
-    ],
+@cases(
+    "failing, count",
+    ("none", (), 0),
+    ("one", ("key-skew",), 3),
+    ("two", ("key-skew", "slow-sink"), 6),
 )
 def test_a_rule_that_raises_is_counted_and_said_once(make, warned, failing, count):
     bench = make(judge=lambda: Ruled(failing))
@@ -410,14 +407,12 @@ SECRET = 'ValueError: card number 4111-1111-1111-1111 of "John Smith" is bad, pa
 TRACE = "org.apache.spark.SparkException: " + "x" * 600 + "\n" + "\tat somewhere\n" * 1000
 
 
-@pytest.mark.parametrize(
-    ("exception", "settings", "kept"),
-    [
-        pytest.param(None, {}, None, id="a clean stop has none"),
-        pytest.param(TRACE, {}, TRACE[:500], id="a stack trace without its frames"),
-        pytest.param("bad \ud83d", {}, "bad ?", id="half a letter is replaced"),
-        pytest.param(SECRET, {"exception_text": True}, SECRET, id="word for word where the settings ask for it"),
-    ],
+@cases(
+    "exception, settings, kept",
+    ("a clean stop has none", None, {}, None),
+    ("a stack trace without its frames", TRACE, {}, TRACE[:500]),
+    ("half a letter is replaced", "bad \ud83d", {}, "bad ?"),
+    ("word for word where the settings ask for it", SECRET, {"exception_text": True}, SECRET),
 )
 def test_what_is_kept_of_an_exception(make, tmp_path, exception, settings, kept):
     bench = make(Recorder(tmp_path), judge=Diagnoser, **settings)

@@ -14,6 +14,7 @@ from ledgerops.common.bounded_lines import CHUNK_BYTES, HEAD_BYTES, MAX_LINE_BYT
 from ledgerops.errors import UserError
 from tests.paths import RECORDED
 from tests.refusals import refusal_of
+from tests.tables import cases
 
 MIB = 1024 * 1024
 MEMORY_BYTES = 300 * MIB
@@ -48,17 +49,15 @@ def written(request, tmp_path):
 LONG, CHUNK, LONGEST = (b"x" * count + b"\n" for count in (CHUNK_BYTES + 7, CHUNK_BYTES - 1, MAX_LINE_BYTES))
 
 
-@pytest.mark.parametrize(
-    ("content", "lines"),
-    [
-        pytest.param(b"", [], id="empty"),
-        pytest.param(b"\n \n\t\n", [], id="blank"),
-        pytest.param(b"a\n\n b \nc", [(1, b"a\n"), (3, b" b \n"), (4, b"c")], id="numbers"),
-        pytest.param(b"\n" * (2 * CHUNK_BYTES + 5) + b"a\n", [(2 * CHUNK_BYTES + 6, b"a\n")], id="blank chunks"),
-        pytest.param(LONG + b"b\n", [(1, LONG), (2, b"b\n")], id="over a chunk"),
-        pytest.param(CHUNK + b"b\n", [(1, CHUNK), (2, b"b\n")], id="ends with a chunk"),
-        pytest.param(LONGEST, [(1, LONGEST)], id="longest"),
-    ],
+@cases(
+    "content, lines",
+    ("empty", b"", []),
+    ("blank", b"\n \n\t\n", []),
+    ("numbers", b"a\n\n b \nc", [(1, b"a\n"), (3, b" b \n"), (4, b"c")]),
+    ("blank chunks", b"\n" * (2 * CHUNK_BYTES + 5) + b"a\n", [(2 * CHUNK_BYTES + 6, b"a\n")]),
+    ("over a chunk", LONG + b"b\n", [(1, LONG), (2, b"b\n")]),
+    ("ends with a chunk", CHUNK + b"b\n", [(1, CHUNK), (2, b"b\n")]),
+    ("longest", LONGEST, [(1, LONGEST)]),
 )
 def test_lines_that_are_not_blank_come_with_their_numbers(written, content, lines):
     assert list(numbered_lines(written(content))) == lines

@@ -24,6 +24,7 @@ from ledgerops.common.http_server import (
 )  # fmt: skip
 from tests.paths import ROOT
 from tests.programs import until
+from tests.tables import cases
 
 OTHER_ADDRESS = "127.0.0.2"
 
@@ -251,14 +252,12 @@ def test_a_lack_of_memory_ends_one_request_and_not_the_server(serve, monkeypatch
     assert failed.is_set()
 
 
-@pytest.mark.parametrize(
+@cases(
     "request_text",
-    [
-        pytest.param(b"GET /" + b"x" * 100_000 + b" HTTP/1.1\r\n\r\n", id="huge request line"),
-        pytest.param(b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 10_000 + b"\r\n", id="huge head"),
-        pytest.param(b"\x16\x03\x01\x00\xa5\x01\x00\x00", id="TLS to a plain port"),
-        pytest.param(b"nonsense\r\n\r\n", id="no HTTP"),
-    ],
+    ("huge request line", b"GET /" + b"x" * 100_000 + b" HTTP/1.1\r\n\r\n"),
+    ("huge head", b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 10_000 + b"\r\n"),
+    ("TLS to a plain port", b"\x16\x03\x01\x00\xa5\x01\x00\x00"),
+    ("no HTTP", b"nonsense\r\n\r\n"),
 )
 def test_malformed_requests_are_refused_and_the_next_is_served(serve, request_text):
     served = serve()
@@ -273,17 +272,15 @@ def test_malformed_requests_are_refused_and_the_next_is_served(serve, request_te
     assert served.get()[0] == 200
 
 
-@pytest.mark.parametrize(
-    ("content", "options", "status"),
-    [
-        pytest.param(b"12345", {}, 200, id="as long as allowed"),
-        pytest.param(b"123456", {}, 413, id="longer"),
-        pytest.param(b"1" * 10_000, {}, 413, id="far longer"),
-        pytest.param(b"1", {"Origin": "http://evil.example"}, 403, id="from a web page"),
-        pytest.param(b"1", {"Content-Length": "x"}, 411, id="without a length"),
-        pytest.param(b"1", {"Content-Length": "²"}, 411, id="a digit that is none"),
-        pytest.param(b"1", {"Content-Length": "-1"}, 411, id="a length below nothing"),
-    ],
+@cases(
+    "content, options, status",
+    ("as long as allowed", b"12345", {}, 200),
+    ("longer", b"123456", {}, 413),
+    ("far longer", b"1" * 10_000, {}, 413),
+    ("from a web page", b"1", {"Origin": "http://evil.example"}, 403),
+    ("without a length", b"1", {"Content-Length": "x"}, 411),
+    ("a digit that is none", b"1", {"Content-Length": "²"}, 411),
+    ("a length below nothing", b"1", {"Content-Length": "-1"}, 411),
 )
 def test_a_body_is_taken_up_to_its_limit(serve, content, options, status):
     served = serve(max_body_bytes=5)

@@ -8,6 +8,7 @@ import pytest
 from ledgerops.common.kafka import KafkaClient, reach, read_client, read_properties
 from ledgerops.errors import UserError
 from tests.refusals import refusal_of
+from tests.tables import cases
 
 SASL = {
     "security.protocol": "SASL_PLAINTEXT",
@@ -46,10 +47,10 @@ def test_without_options_both_clients_get_the_servers_only_and_further_ones_of_o
         ("SCRAM-SHA-512", "scram.ScramLoginModule"),
     ],
 )
-@pytest.mark.parametrize(
-    ("password", "written"),
-    [("open sesame", "open sesame"), ('a"b\\c; x="y"', 'a\\"b\\\\c; x=\\"y\\"')],
-    ids=["plain", "with quotes and backslashes"],
+@cases(
+    "password, written",
+    ("plain", "open sesame", "open sesame"),
+    ("with quotes and backslashes", 'a"b\\c; x="y"', 'a\\"b\\\\c; x=\\"y\\"'),
 )
 @pytest.mark.parametrize("option", ["sasl.mechanism", "sasl.mechanisms"])
 def test_user_and_password_become_the_login_that_java_wants(mechanism, module, password, written, option):

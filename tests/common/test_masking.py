@@ -6,6 +6,7 @@ import pytest
 from ledgerops.common.masking import mask, short_exception
 from ledgerops.common.secret_forms import FORMS
 from tests.paths import ROOT
+from tests.tables import cases
 
 ROW = re.compile(r"^\|.*`.*\|$", re.M)
 
@@ -91,18 +92,16 @@ FRAMES = ["\tat java.io.File.write(File.java:1)", LOG.format("write"), LOG.forma
 LINES = [f"line {number}" for number in range(1000)]
 
 
-@pytest.mark.parametrize(
-    ("exception", "kept"),
-    [
-        pytest.param(
-            [PYTHON, "", "\tat py4j.Some.method(Some.java:1)", "\t... 12 more", CAUSED],
-            [PYTHON, "", CAUSED],
-            id="what Python raised and what Java was caused by",
-        ),
-        pytest.param(["full", *FRAMES], ["full", FRAMES[1]], id="the first frame in a checkpoint"),
-        pytest.param(LINES, [*LINES[:25], *LINES[-25:]], id="the beginning and the end of a long text"),
-        pytest.param([f"ValueError: '{'Smith ' * 1000}'"], ["ValueError: '<masked>"], id="a quotation that is cut"),
-    ],
+@cases(
+    "exception, kept",
+    (
+        "what Python raised and what Java was caused by",
+        [PYTHON, "", "\tat py4j.Some.method(Some.java:1)", "\t... 12 more", CAUSED],
+        [PYTHON, "", CAUSED],
+    ),
+    ("the first frame in a checkpoint", ["full", *FRAMES], ["full", FRAMES[1]]),
+    ("the beginning and the end of a long text", LINES, [*LINES[:25], *LINES[-25:]]),
+    ("a quotation that is cut", [f"ValueError: '{'Smith ' * 1000}'"], ["ValueError: '<masked>"]),
 )
 def test_what_is_kept_of_an_exception(exception, kept):
     assert short_exception("\n".join(exception)) == "\n".join(kept)
