@@ -35,7 +35,22 @@ class Case:
         self.run.sink_table = str(self.silver.folder)
         for run in self.runs:
             self.move(1, run)
-        self.collector = TableCollector(self.box, roster_of(*self.runs), lambda session: self.files, lambda: self.now)
+        self.watch(*self.runs)
+
+    def watch(self, *runs, table=None):
+        """Begins to collect of these; `table` gives Iceberg's object of a run and a place."""
+        self.roster = roster_of(*runs)
+        self.collector = TableCollector(self.box, self.roster, lambda session: self.files, lambda: self.now, table)
+
+    def files_of_batches(self, folder, *batches):
+        """The log of a folder of files that the run writes, with a file of 50 bytes in each of these batches."""
+        log = folder / "out/_spark_metadata"
+        log.mkdir(parents=True, exist_ok=True)
+        entry = {"path": "file:/out/part", "size": 50, "modificationTime": T0 * 1000, "action": "add"}
+        for batch in batches:
+            (log / str(batch)).write_text(f"v1\n{json.dumps(entry)}")
+        self.run.tables, self.run.sink_table = {}, str(log)
+        return log
 
     def move(self, version, run=None):
         """A batch has ended at another position."""
@@ -119,12 +134,12 @@ def test_which_batches_count(case, first, counted):
 
 
 def test_what_a_run_wrote_last_is_told_after_its_end(case):
-    roster, past = roster_of(case.run), history.History("daily_counts")
-    case.collector = TableCollector(case.box, roster, lambda session: case.files, lambda: case.now)
+    past = history.History("daily_counts")
     case.collect()
     case.silver.commit(1, 70, by=("id-1", 4))
     past.end(T0, "run-1", None, None)
-    roster.note(Observation(T0, "terminated", "daily_counts", {"id": "id-1", "runId": "run-1"}), past, case.session)
+    ended = Observation(T0, "terminated", "daily_counts", {"id": "id-1", "runId": "run-1"})
+    case.roster.note(ended, past, case.session)
 
     [told] = case.collect(after=ASK_SECONDS)
     assert [(each.batch_id, each.bytes) for each in told.commits] == [(4, 70)]
@@ -134,18 +149,14 @@ def test_what_a_run_wrote_last_is_told_after_its_end(case):
 def test_of_a_run_that_is_over_iceberg_is_read_where_its_handle_is_known(case, handle, told):
     case.run.tables, case.run.sink_table = {}, "Iceberg[lake.db.silver]"
     case.run.over, case.run.handle = True, handle
-    case.collector = TableCollector(
-        case.box, roster_of(case.run), lambda session: case.files, lambda: case.now, lambda run, table: History()
-    )
+    case.watch(case.run, table=lambda run, place: History())
     assert len(case.collect()) == told
 
 
 def test_the_next_run_of_a_query_has_a_table_object_of_its_own(case):
     tables = {"run-1": History(), "run-2": History()}
     runs = [run_of(case.session, run_id, sink_table="Iceberg[lake.db.silver]") for run_id in tables]
-    case.collector = TableCollector(
-        case.box, roster_of(*runs), lambda session: case.files, lambda: case.now, lambda run, table: tables[run.run_id]
-    )
+    case.watch(*runs, table=lambda run, place: tables[run.run_id])
     tables["run-2"].commit(50, by=("id-1", 4))
     assert [[each.batch_id for each in told.commits] for told in case.collect()] == [[], [4]]
 
@@ -237,10 +248,7 @@ def test_an_iceberg_table_is_told_as_a_delta_table_is(case):
     place = "org.apache.iceberg.spark.source.SparkMicroBatchStream@1f"
     case.run.tables = {"iceberg": TableInput(place, TablePosition(first, 1, False))}
     case.run.sink_table = "Iceberg[lake.db.silver]"
-    opened = {place: source, None: sink}
-    case.collector = TableCollector(
-        case.box, roster_of(case.run), lambda session: case.files, lambda: case.now, lambda run, table: opened[table]
-    )
+    case.watch(case.run, table=lambda run, table: {place: source, None: sink}[table])
 
     [told] = case.collect()
     assert told.sources == {"iceberg": TableRead(source.head, 2, 2, None, since=T0)}
@@ -260,13 +268,7 @@ def test_an_iceberg_table_is_told_as_a_delta_table_is(case):
 
 
 def test_what_a_batch_adds_to_a_folder_of_files_is_told_as_a_commit_is(case, tmp_path):
-    log = tmp_path / "out/_spark_metadata"
-    log.mkdir(parents=True)
-    for batch in range(2, 6):
-        entry = {"path": "file:/out/part", "size": 50, "modificationTime": T0 * 1000, "action": "add"}
-        (log / str(batch)).write_text(f"v1\n{json.dumps(entry)}")
-    case.run.tables, case.run.sink_table = {}, str(log)
-
+    case.files_of_batches(tmp_path, 2, 3, 4, 5)
     [told] = case.collect()
     assert told.commits == (TableCommit(3, T0, 3, None, 1, 50),)  # 2 was before the first batch that was seen
     assert (told.head, told.checkpoint, told.errors) == (None, None, {})
@@ -277,17 +279,13 @@ def test_what_a_batch_adds_to_a_folder_of_files_is_told_as_a_commit_is(case, tmp
 
 
 def test_a_new_query_in_the_folder_of_one_that_has_just_ended_is_counted(case, tmp_path):
-    log = tmp_path / "out/_spark_metadata"
-    log.mkdir(parents=True)
-    entry = {"path": "file:/out/part", "size": 50, "modificationTime": T0 * 1000, "action": "add"}
-    (log / "3").write_text(f"v1\n{json.dumps(entry)}")
-    case.run.tables, case.run.sink_table = {}, str(log)
+    log = case.files_of_batches(tmp_path, 3)
     [told] = case.collect()
     assert [(each.run_id, commit.batch_id) for each in [told] for commit in each.commits] == [("run-1", 3)]
 
     # output and checkpoint are deleted, and the query starts anew
     (log / "3").unlink()
-    (log / "0").write_text(f"v1\n{json.dumps(entry)}")
+    case.files_of_batches(tmp_path, 0)
     again = run_of(case.session, "run-2", query_id="id-2", sink_table=str(log), first_batch=0, last_batch=0)
     case.collector._runs = roster_of(case.run, again)
     told = case.collect(after=1)
