@@ -9,12 +9,18 @@ from typing import Any, NamedTuple
 import orjson
 
 from ledgerops.common.bounded_lines import numbered_lines
+from ledgerops.diagnosis.causes import CAUSES
 from ledgerops.diagnosis.report import document
 from ledgerops.diagnosis.rules import BY_SLUG
 from ledgerops.diagnosis.runbook import evidence_of
 from ledgerops.model.finding import Verdict
 from tests.evidence.recompute import TINY, Compared, recompute
 
+# the parts of a batch that belong to each cause, as the table of docs/verdict.md has them
+OWNED = {
+    cause.slug: {"parts": cause.parts, "grown": cause.grown, "born": cause.born, "normal": cause.normal}
+    for cause in CAUSES
+}
 MIN_TOLD = 5  # times, before it counts that a number agrees by chance with another choice of batches
 
 
@@ -69,6 +75,7 @@ def compare(recording: Path, verdicts: Iterable[Verdict]) -> Iterator[Number]:
             if last.get(key) == finding["evidence"]:
                 continue
             last[key] = finding["evidence"]
+            finding["owned"] = OWNED.get(finding["rule"])
             for compared in recompute(lines, verdict.query, verdict.at, finding):
                 yield Number(verdict.at, verdict.query, finding["rule"], compared)
 

@@ -78,10 +78,8 @@ class Tape:
         self.lines, self.query, self.now, self.finding = lines, query, now, finding
         self.all: list[Batch] = []
         self.tasks: dict[tuple[str, int], Json] = {}
-        self.files: dict[tuple[str, int], Json] = {}
-        self.hosts: list[Json] = []
+        self.hosts: list[Json] = []  # these two each with `at`
         self.observers: list[Json] = []
-        self.tables: list[Json] = []  # samples of the tables of the query; these three each with `at`
         self.asked: list[tuple[float, Json]] = []
         self.starts: list[tuple[float, str]] = []
         self.failures: list[tuple[float, int]] = []  # with how many batches had been heard of before
@@ -100,8 +98,8 @@ class Tape:
         if kind in ("progress", "idle", "terminated"):
             self.cut, self.running = self.running, None
         match kind:
-            case "host" | "observer" | "tables":
-                {"host": self.hosts, "observer": self.observers, "tables": self.tables}[kind].append({**data, "at": at})
+            case "host" | "observer":
+                {"host": self.hosts, "observer": self.observers}[kind].append({**data, "at": at})
             case "progress":
                 times = data.get("durationMs", {})
                 seconds = float(times.get("triggerExecution", data.get("batchDuration", 0))) / 1000
@@ -111,8 +109,6 @@ class Tape:
                     self.all.append(batch)
             case "tasks":
                 self.tasks[data["run_id"], data["batch_id"]] = data
-            case "files":
-                self.files[data["run_id"], data["batch_id"]] = data["sources"]
             case "plan":
                 self.plans[data["run_id"]] = data
             case "started":

@@ -8,7 +8,7 @@ from ledgerops.model.spark_progress import parse_progress
 from ledgerops.signals.query_view import QueryView
 from tests.build import T0, spark_json
 from tests.build import history as remembered
-from tests.diagnosis.conftest import stage
+from tests.diagnosis.conftest import stage, told_by
 from tests.tables import cases
 
 TIMES = "each batch reads its rows of transactions"
@@ -38,7 +38,7 @@ def test_a_source_that_is_read_several_times_is_found_and_its_rows_count_once(ro
     seen = view(rows, sink=sink)
     [finding] = RULE.check(seen)
 
-    assert finding.summary == f"{TIMES} {said}"
+    assert (finding.summary, told_by(finding)) == (f"{TIMES} {said}", {"times_read": float(said[0])})
     assert all(told.action.startswith(step) for told, step in zip(finding.remedies, steps, strict=False))
     assert [batch.rows for batch in seen.batches] == [1000, 1000, 1000]
 
@@ -121,9 +121,10 @@ def late(history, *reads, took=5.0, count=12, **more):
 
 def test_what_repeated_reads_take_of_a_batch_that_is_late_is_told_and_persist_comes_first(history):
     [finding] = RULE.check(late(history, 1.0, 1.2, 1.1, 1.5))
+    assert told_by(finding) == pytest.approx({"times_read": 4.0, "profile_seconds": 5.0, "saving_seconds": 3.3})
 
     assert finding.summary.endswith("foreachBatch; read once, a batch of 5.0 s would take 3.3 s less")
-    assert finding.saving_seconds == pytest.approx(3.3)
+    assert finding.saving_seconds == told_by(finding)["saving_seconds"]
     assert finding.remedies[0].action.startswith("persist() the batch")
     assert finding.at_most == "critical"
 

@@ -150,6 +150,9 @@ def test_a_cap_on_files_that_holds_the_query_back_is_the_root_of_falling_behind(
     )
     assert root.remedies[0].action == "raise maxFilesPerTrigger to about 3 and start the query again"
     [symptom] = [each for each in verdict.findings if each.rule == "falling-behind"]
+    waits = {"ledgerops_source_file_age_seconds": 19 * 0.75, "file_age_growth_seconds": 7 * 0.75}
+    assert told_by(symptom) == pytest.approx(waits)
+    assert told_by(root) == pytest.approx(waits | {"batch_files": 1.0, "batch_seconds_median": 0.4})
     assert symptom.summary == (
         "files wait for longer and longer: over 8 batches the newest file that a batch read was first 9.0 s old, then "
         "14 s"

@@ -126,6 +126,11 @@ def test_rows_that_only_get_larger_are_found(history, operators, disk, each, wha
         "before; at 1.0 MB per second it will be full in 9 min 7 s"
     )
     assert finding.remedies[0].action.startswith("find the list or map that a key only adds to")
+    room = disk or 600 * MIB - 82e6
+    assert told_by(finding) == pytest.approx({
+        "state_bytes": 82e6, "state_bytes_per_row": 82e6 / operators[-1]["rows"], "state_bytes_growth_per_second": 1e6,
+        "room_bytes": room, "seconds_to_limit": room / 1e6,
+    })  # fmt: skip
 
 
 @cases(

@@ -4,6 +4,7 @@ from ledgerops.diagnosis.facts.unread import unread
 from ledgerops.diagnosis.rules.falling_behind import RULE as FALLING_BEHIND
 from ledgerops.diagnosis.rules.rate_limited import RULE as RATE_LIMITED
 from ledgerops.model.records import TableRead, Tables
+from tests.diagnosis.conftest import told_by
 from tests.tables import cases
 
 SOURCE = "DeltaSource[/lake/orders]"
@@ -27,6 +28,8 @@ def reads(history, waits, versions=None, run_id="run-1", **case):
 def test_commits_that_wait_for_longer_and_longer_are_a_query_that_falls_behind_and_a_cap_is_named(history):
     view = reads(history, GROWS)
     [behind], [capped] = FALLING_BEHIND.check(view), RATE_LIMITED.check(view)
+    waits = {"commit_wait_seconds": 48.0, "commit_wait_growth_seconds": 10.5}
+    assert (told_by(behind), told_by(capped)) == (waits, waits | {"batch_seconds_median": 0.5})
 
     assert behind.summary == (
         "commits of the table wait for longer and longer: the oldest unread one was 38 s old 8 batches ago and is "

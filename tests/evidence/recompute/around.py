@@ -10,7 +10,6 @@ from tests.evidence.recompute.numbers import (
     Formula,
     Given,
     cores_by_role,
-    growths,
     looks_at_host,
     median_of,
     offsets_read,
@@ -21,40 +20,6 @@ from tests.evidence.tape import Batch, Json, Place, Tape, instant
 MINUTE = 60.0
 FIXED = ("queryPlanning", "walCommit", "commitOffsets")  # of a batch, whatever its rows
 HEADROOM, LAG = "ledgerops_retention_headroom_seconds", "ledgerops_source_lag_seconds"
-
-
-# -- what is waited for
-
-
-def _file_waits(tape: Tape) -> Iterator[list[tuple[int, float]]]:
-    """By source, of the batches whose files are known: how many there were, and how long the newest waited."""
-    known = [(batch, found) for batch in tape.steady if (found := tape.files.get((batch.run, batch.id)))]
-    for name in known[-1][1] if known else ():
-        yield [(own[name]["files"], batch.start - own[name]["newest"]) for batch, own in known if name in own]
-
-
-def _commit_waits(tape: Tape) -> Iterator[list[float]]:
-    """By table, after each settled batch: how long the oldest unread commit had waited."""
-    samples, batches = [each for each in tape.tables if each["run_id"] == tape.run_id], tape.steady
-    found: dict[str, list[float]] = {}
-    for batch, until in zip(batches, [*(each.end for each in batches[1:]), tape.now], strict=True):
-        first = next((each for each in samples if each["at"] >= batch.end), None)
-        if first is None or first["at"] > until:
-            continue
-        for name, read in first["sources"].items():
-            if read["versions"] == 0 or read["since"] is not None:
-                waited = max(0.0, first["at"] - read["since"]) if read["versions"] else 0.0
-                found.setdefault(name, []).append(waited)
-    yield from ([found[tape.name]] if tape.name in found else found.values())
-
-
-def _commits(tape: Tape) -> Iterator[Sequence[Json]]:
-    """The newest three of the query that add files, and those of its late batches."""
-    every = [each for sample in tape.tables for each in sample["commits"] if each["files"]]
-    late = {batch.id for batch in tape.steady if 0 < 1.05 * tape.interval < batch.seconds}
-    for commits in (every, [each for each in every if each["batch_id"] in late]):
-        if commits:
-            yield commits[-3:]
 
 
 # -- what a source still has
@@ -121,19 +86,13 @@ def _forgets(tape: Tape) -> float:
 
 
 def _keeps(tape: Tape) -> list[float]:
-    """Seconds that a topic or a table keeps, by its setting and by how fast it forgets."""
-    read = _table(tape)
-    if read is not None:
-        return [tape.now - read["oldest_at"]]
+    """Seconds that a topic keeps, by its setting and by how fast it forgets."""
     (topic, number), newest, rate = _place(tape), _answers(tape)[-1], _forgets(tape)
     kept = [each for each in [(newest.get("retention_seconds") or {}).get(topic)] if each is not None]
     return [*kept, *([(newest["latest"][topic][number] - newest["earliest"][topic][number]) / rate] if rate else [])]
 
 
 def _headroom(tape: Tape) -> Given:
-    read = _table(tape)
-    if read is not None:
-        return [read["since"] - read["oldest_at"]]
     if tape.finding["rule"] == "data-loss":
         return 0.0 if _gaps(tape) > 0 else None
     (topic, number), newest, rate = _place(tape), _answers(tape)[-1], _forgets(tape)
@@ -144,22 +103,11 @@ def _headroom(tape: Tape) -> Given:
 
 
 def _headroom_lost(tape: Tape) -> float:
-    """Seconds of lag that each second added since the newest batch, or sample of a table, of a minute ago."""
-    read = _table(tape)
-    if read is not None:
-        then = [sample for sample in tape.tables if sample["at"] <= tape.now - MINUTE][-1]
-        before = then["sources"][tape.name]
-        lag = max(0.0, then["at"] - before["since"]) if before["versions"] else 0.0
-        return float((tape.now - read["since"] - lag) / (tape.now - then["at"]))
+    """Seconds of lag that each second added since the newest batch of a minute ago."""
     place, earlier = _place(tape), [batch for batch in tape.all if batch.start <= tape.now - MINUTE][-1]
     end, since = (batch.offsets("endOffset")[place] for batch in (earlier, tape.newest))
     lag = max(0.0, earlier.asked - tape.was_head(place, end))
     return (tape.now - tape.was_head(place, since) - lag) / (tape.now - earlier.asked)
-
-
-def _table(tape: Tape) -> Json | None:
-    """What the newest sample says of the table that the finding names; None where that is a topic."""
-    return tape.tables[-1]["sources"].get(tape.name) if tape.tables else None
 
 
 # -- what single causes tell beside their parts
@@ -323,17 +271,6 @@ def _memory_growth(tape: Tape) -> float:
 
 
 FORMULAS: Mapping[str, Formula] = {
-    # what is waited for
-    "batch_files": lambda tape: (float(waits[-1][0]) for waits in _file_waits(tape)),
-    "ledgerops_source_file_age_seconds": lambda tape: (waits[-1][1] for waits in _file_waits(tape)),
-    "file_age_growth_seconds": lambda tape: (
-        grown for waits in _file_waits(tape) for grown in growths([wait for _, wait in waits])
-    ),
-    "commit_wait_seconds": lambda tape: (waits[-1] for waits in _commit_waits(tape)),
-    "commit_wait_growth_seconds": lambda tape: (grown for waits in _commit_waits(tape) for grown in growths(waits)),
-    "files_per_commit": lambda tape: (median_of(c["files"] for c in commits) for commits in _commits(tape)),
-    "bytes_per_file": lambda tape: (median_of(c["bytes"] / c["files"] for c in commits) for commits in _commits(tape)),
-    "uncheckpointed_versions": lambda tape: float(tape.tables[-1]["head"] - (tape.tables[-1]["checkpoint"] or -1)),
     # what a source still has
     "offsets_lost": _lost,
     "batch_rows": lambda tape: float(_leaping(tape).rows),
@@ -345,7 +282,7 @@ FORMULAS: Mapping[str, Formula] = {
     HEADROOM: _headroom,
     "headroom_share": lambda tape: [tape.told[HEADROOM] / keeps for keeps in _keeps(tape)],
     "headroom_lost_each_second": _headroom_lost,
-    f"retention-risk: {LAG}": lambda tape: tape.now - r["since"] if (r := _table(tape)) else tape.lag(_place(tape)),
+    f"retention-risk: {LAG}": lambda tape: tape.lag(_place(tape)),
     # what single causes tell beside their parts
     "broker_answer_seconds": lambda tape: median(_answer_seconds(tape)[-3:]),
     "usual_broker_answer_seconds": lambda tape: median(_answer_seconds(tape)[:-15]),

@@ -251,21 +251,9 @@ def _state(key: str) -> Callable[[Tape], OfBatch]:
 ROWS, MEMORY = _state("numRowsTotal"), _state("memoryUsedBytes")
 
 
-def _on_disk(tape: Tape) -> bool:
-    return "disk" in tape.finding["summary"]
-
-
-def _bytes(tape: Tape) -> OfBatch:
-    if _on_disk(tape):
-        return lambda batch: float(_operator(tape, batch)["customMetrics"]["rocksdbSstFileSize"])
-    return MEMORY(tape)
-
-
 def _span(tape: Tape) -> list[Batch]:
-    """From the newest of three batches in a row on that left no rows, if there are such: before it was no growth. Of
-    rows that get larger, no bytes."""
-    larger = "only get larger" in tape.finding["summary"]
-    steady, rows, still = tape.steady, _bytes(tape) if larger else ROWS(tape), 0
+    """From the newest of three batches in a row on that left no rows, if there are such: before it was no growth."""
+    steady, rows, still = tape.steady, ROWS(tape), 0
     for place in range(len(steady) - 1, 0, -1):
         left = rows(steady[place]) - rows(steady[place - 1]) < 0.05 * steady[place].rows
         still = still + 1 if left else 0 if steady[place].rows else still
@@ -295,8 +283,6 @@ def _kept(tape: Tape) -> float:
 
 
 def _room(tape: Tape) -> list[float]:
-    if _on_disk(tape):
-        return [float(tape.hosts[-1]["disk_free_bytes"])]
     used = total_of(tape.newest.operators, "memoryUsedBytes")
     return [max(0.0, tape.heap - used), float(tape.hosts[-1]["memory_available_bytes"])]
 
@@ -418,9 +404,8 @@ FORMULAS: Mapping[str, Formula] = {
     "unbounded-state: state_rows_removed": lambda tape: sum(map(_state("numRowsRemoved")(tape), _span(tape))),
     "state_rows_kept_per_row_read": _kept,
     "state_bytes_in_a_day": _change(MEMORY, seconds=DAY),
-    "state_bytes": lambda tape: _bytes(tape)(tape.newest),
-    "state_bytes_per_row": lambda tape: _bytes(tape)(tape.newest) / ROWS(tape)(tape.newest),
-    "state_bytes_growth_per_second": _change(_bytes, _since_removal),
+    "state_bytes": lambda tape: MEMORY(tape)(tape.newest),
+    "state_bytes_growth_per_second": _change(MEMORY, _since_removal),
     "room_bytes": _room,
     "seconds_to_limit": lambda tape: tape.told["room_bytes"] / tape.told["state_bytes_growth_per_second"],
     "eviction-storm: state_rows_removed": lambda tape: _state("numRowsRemoved")(tape)(_storm(tape)),

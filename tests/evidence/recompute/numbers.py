@@ -42,11 +42,6 @@ def of_each(found: Callable[[Tape], Iterable[Mapping[str, float]]], name: str) -
     return lambda tape: (numbers[name] for numbers in found(tape))
 
 
-def growths(values: Sequence[float]) -> list[float]:
-    """The newest value less the one 8, 16 or 32 before it."""
-    return [values[-1] - values[-count] for count in (8, 16, 32) if len(values) >= count]
-
-
 def cores_by_role(tape: Tape) -> dict[str, float]:
     """Cores that the application's own processes use."""
     looks = looks_at_host(tape)

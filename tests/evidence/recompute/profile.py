@@ -38,32 +38,6 @@ OF_ROWS = (
 
 OF_FUNCTION, WAITED = ("driver_before", "driver_between"), "driver_waits"
 
-OWNED: Mapping[str, Sequence[str]] = {
-    "slow-source": ("latest_offset", "get_batch"),
-    "slow-sink": ("after_tasks", "sink_wait", "driver_waits"),
-    "python-bound": ("python",),
-    "table-scan": ("table_scan",),
-    "key-skew": ("uneven_keys",),
-    "straggler": ("uneven_task",),
-    "scheduler-skew": ("uneven_executors",),
-    "source-partition-skew": ("uneven_source",),
-    "too-many-tasks": ("many_tasks",),
-    "task-retries": ("retries",),
-    "statement-retries": ("failed_statements",),
-    "small-batch-overhead": ("query_planning", "launch", "few_rows"),
-    "checkpoint-slow": ("wal_commit", "commit_offsets"),
-    "state-commit-slow": ("state_commit",),
-    "rocksdb-stall": ("state_stall",),
-    "gc-pressure": ("gc",),
-    "memory-spill": ("spill",),
-    "cpu-saturated": ("other_processes", "cpu_limit"),
-    "noisy-neighbour": ("other_queries",),
-}
-# parts that count only against a usual, and those that count only without one
-GROWN = {"slow-source": ("source_wait",), "slow-sink": ("driver_before", "driver_between", "tasks_unknown")}
-BORN = {"small-batch-overhead": ("driver_before",)}
-NORMAL = {"checkpoint-slow": 0.5}  # seconds that any query spends on these parts
-
 
 class Profile(NamedTuple):
     """Seconds by part, now and usually; `usual` is None without a healthy past. `more`: of these what the rows need
@@ -198,12 +172,11 @@ def _idle_share(tape: Tape, batch: Batch, usual: float) -> float | None:
 
 
 def _saving(tape: Tape) -> float:
-    """The seconds of a cause's parts beyond the usual."""
-    rule = tape.finding["rule"]
-    found = profile(tape)
+    """The seconds of a cause's parts beyond the usual; some count only against a usual, and some only without one."""
+    owned, found = tape.finding["owned"], profile(tape)
     if found.usual is None:
-        return max(0.0, found.excess([*OWNED[rule], *BORN.get(rule, ())]) - NORMAL.get(rule, 0.0))
-    return max(0.0, found.excess([*OWNED[rule], *GROWN.get(rule, ())]))
+        return max(0.0, found.excess([*owned["parts"], *owned["born"]]) - float(owned["normal"]))
+    return max(0.0, found.excess([*owned["parts"], *owned["grown"]]))
 
 
 def _needed_offsets(tape: Tape) -> float:
@@ -215,31 +188,6 @@ def _needed_offsets(tape: Tape) -> float:
     arrival = (head(run[-1]) - head(run[0])) / (run[-1].asked - run[0].asked)
     read = median_of(map(offsets_read, newest))
     return max(arrival * (seconds - for_rows) / (0.7 - arrival * for_rows / read), arrival * tape.interval / 0.7)
-
-
-def _readings(tape: Tape, batch: Batch) -> Sequence[tuple[float, float]]:
-    """When each stage that read all rows of the batch began and ended."""
-    stages, offsets = [each for each in tape.stages(batch) if not each["reads_shuffle"]], offsets_read(batch)
-    rows = offsets or max(each["records"] for each in stages)
-    return [(s["started"], s["ended"]) for s in stages if abs(s["records"] - rows) <= (0.1 * rows if offsets else 0)]
-
-
-def _read_again(tape: Tape) -> float:
-    """Seconds from the first reading to the last in which one is at work, without the longest of them."""
-    shares = []
-    for batch in tape.named():
-        spans = sorted(_readings(tape, batch))
-        gaps = sum(max(0.0, later[0] - max(end for _, end in spans[:n])) for n, later in enumerate(spans) if n)
-        at_work = max(end for _, end in spans) - spans[0][0] - gaps
-        shares.append((at_work - max(end - start for start, end in spans)) / batch.seconds)
-    return median_of(shares) * median_of(batch.seconds for batch in tape.named())
-
-
-def _times_read(tape: Tape) -> float:
-    rows = [batch for batch in tape.run if batch.rows]
-    if any(map(offsets_read, rows)):
-        return min(round(batch.rows / offsets_read(batch)) for batch in rows[-3:])
-    return min(len(_readings(tape, batch)) for batch in [each for each in rows if tape.stages(each)][-2:])
 
 
 def _part(name: str) -> Formula:
@@ -260,8 +208,6 @@ FORMULAS: Mapping[str, Formula] = {
     **{f"{name}_seconds": _part(name) for name in (*NAMES, WAITED)},
     "profile_seconds": lambda tape: median_of(batch.seconds for batch in tape.named()),
     "saving_seconds": _saving,
-    "input-recomputed: saving_seconds": _read_again,
-    "times_read": _times_read,
     "needed_offsets": _needed_offsets,
     "failed_tasks": lambda tape: float(sum(total_of(tape.stages(batch), "failed_tasks") for batch in tape.named())),
     "failed_executions": lambda tape: float(sum(len(tape.failed(batch)) for batch in tape.named())),
