@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import uuid
@@ -20,6 +21,7 @@ from ledgerops.servers import jars
 from ledgerops.servers.java import SHORT_LIVED
 from ledgerops.servers.kafka import Kafka
 from tests import sharing, topics
+from tests.certificates import Issued, authority
 from tests.notify.receiver import Receiver
 from tests.paths import ROOT
 from tests.postgres import Postgres, binaries
@@ -106,6 +108,18 @@ def refusal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
         return told.err.strip().removeprefix("ledgerops: ")
 
     return line
+
+
+@pytest.fixture
+def warned(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    """What ledgerops logs from warnings on."""
+    caplog.set_level(logging.WARNING, "ledgerops")
+    return caplog
+
+
+@pytest.fixture
+def ca(tmp_path: Path) -> Issued:
+    return authority(tmp_path)
 
 
 @pytest.fixture

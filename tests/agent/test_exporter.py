@@ -485,11 +485,6 @@ def test_commands_take_address_and_credentials_from_the_settings_file(
     assert "requires credentials" in refusal(*command)
 
 
-@pytest.fixture
-def ca(tmp_path):
-    return authority(tmp_path)
-
-
 def test_where_client_certificates_are_asked_for_only_those_of_the_authority_are_let_in(
     serve, ca, tmp_path, monkeypatch
 ):

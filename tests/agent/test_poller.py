@@ -1,4 +1,3 @@
-import logging
 import threading
 
 from ledgerops.agent.poller import Poller
@@ -6,7 +5,7 @@ from ledgerops.metrics.self_watch import SelfStats
 from tests.programs import python
 
 
-def test_a_collector_that_raises_is_counted_said_once_and_asked_again(caplog):
+def test_a_collector_that_raises_is_counted_said_once_and_asked_again(warned):
     stats, looked = SelfStats(), threading.Semaphore(0)
 
     def look():
@@ -14,7 +13,6 @@ def test_a_collector_that_raises_is_counted_said_once_and_asked_again(caplog):
         raise RuntimeError("no such table\nand a stack")
 
     collector = Poller("tasks", 0.001, look, stats)
-    caplog.set_level(logging.WARNING, "ledgerops")
     collector.start()
     for _ in range(3):
         assert looked.acquire(timeout=60)
@@ -22,7 +20,7 @@ def test_a_collector_that_raises_is_counted_said_once_and_asked_again(caplog):
         collector.stop(timeout=60)
 
     assert stats.collector_errors["tasks"] >= 2
-    assert caplog.messages == [
+    assert warned.messages == [
         "the collector tasks failed (RuntimeError: no such table); it is retried, and further failures are only counted"
     ]
 

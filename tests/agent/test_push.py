@@ -1,5 +1,4 @@
 import json
-import logging
 import re
 import socket
 import threading
@@ -54,12 +53,6 @@ def pushing():
             return pusher, stats
 
         yield start
-
-
-@pytest.fixture
-def warned(caplog):
-    caplog.set_level(logging.WARNING, "ledgerops")
-    return caplog
 
 
 def left_out(stats):

@@ -1,7 +1,6 @@
 import errno
 import inspect
 import json
-import logging
 import os
 import re
 import shutil
@@ -82,12 +81,6 @@ def make():
 def recorded(make, tmp_path):
     """A bench that records to the folder of the test."""
     return make(Recorder(tmp_path))
-
-
-@pytest.fixture
-def warned(caplog):
-    caplog.set_level(logging.WARNING, "ledgerops")
-    return caplog
 
 
 class FullDisk(Recorder):

@@ -9,7 +9,7 @@ import pytest
 
 from ledgerops.common.http_access import Access, Rules, tls_contexts
 from ledgerops.errors import UserError
-from tests.certificates import authority, certificate_of
+from tests.certificates import certificate_of
 
 LOOPBACK = "127.0.0.1"
 
@@ -19,11 +19,6 @@ def secret(tmp_path):
     file = tmp_path / "secret"
     file.write_text("s3cret\n")
     return file
-
-
-@pytest.fixture
-def ca(tmp_path):
-    return authority(tmp_path)
 
 
 OURS = ["localhost:9464", "127.0.0.1:9464", "[::1]:9464", "LOCALHOST."]
