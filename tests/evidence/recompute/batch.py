@@ -2,9 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
-from tests.evidence.recompute.numbers import cores_by_role, median_of, total_of
+from tests.evidence.recompute.numbers import total_of
 from tests.evidence.tape import Batch, Json, Tape
 
 PHASES = {
@@ -15,64 +14,13 @@ SPILLED_BYTES = 16 * 2**20  # of a batch, from which its spilling counts
 READ_STAGES = 8  # a batch with so many may have more of which nothing is known, where it is not told
 
 
-class Ground(NamedTuple):
-    """What is known beside the batch: what a stage waits for that reads and writes, and whether one that writes can
-    wait for a sink."""
-
-    alone: str
-    sink_waits: bool
-    reading: str  # what a stage waits for that only reads
-
-
-def ground(tape: Tape) -> Ground:
-    newest = tape.all[-1]
-    sink = str(tape.plan.get("sink") or newest.raw.get("sink", {}).get("description", "")).lower()
-    keeps_nothing = "noop" in sink or "memory" in sink
-    sources = [str(source["description"]).lower() for source in newest.raw.get("sources", ())]
-    rates = bool(sources) and all("ratestream" in each or "ratepermicrobatch" in each for each in sources)
-    alone = "waiting"
-    if "foreachwriter" in sink or (rates and not keeps_nothing):
-        alone = "sink_wait"
-    elif keeps_nothing or _answers_slowly(tape) or _asks_long(tape):
-        alone = "source_wait"
-    reading = "waiting" if rates else "source_wait"
-    return Ground(alone, not (keeps_nothing or _python_computes(tape)), reading)
-
-
-def _answers_slowly(tape: Tape) -> bool:
-    answers = [(at, data["seconds"]) for at, data in tape.asked if data.get("seconds") is not None]
-    if len(answers) < 18 or answers[-1][0] < tape.now - 20:
-        return False
-    now, before = (median_of(seconds for _, seconds in some) for some in (answers[-3:], answers[:-15]))
-    return now >= max(0.15, 5 * before)
-
-
-def _asks_long(tape: Tape) -> bool:
-    usual = tape.named("usual_batches")
-    if not usual or not tape.steady:
-        return False
-    now, before = (
-        median_of(b.phase("latestOffset") + b.phase("getBatch") for b in some) for some in (tape.steady[-3:], usual)
-    )
-    return now >= max(0.5, 3 * before)
-
-
-def _python_computes(tape: Tape) -> bool:
-    read = [tasks for (run, _), tasks in tape.tasks.items() if run == tape.run_id]
-    if not read or read[-1].get("python_seconds"):
-        return False
-    return cores_by_role(tape).get("python_workers", 0.0) >= 0.3
-
-
-def parts_of(tape: Tape, batch: Batch, known: Ground, with_tasks: bool = True) -> Counter[str]:
+def parts_of(tape: Tape, batch: Batch, with_tasks: bool = True) -> Counter[str]:
     """Seconds by part; they add up to the duration."""
     found = Counter({name: batch.phase(theirs) for name, theirs in PHASES.items()})
-    too_long = max(1.0, found.total() / batch.seconds)
-    found = Counter({name: seconds / too_long for name, seconds in found.items()})
     found["unattributed"] = max(0.0, batch.seconds - found.total())
     adding, stages = found.pop("add_batch"), tape.stages(batch) if with_tasks else []
     complete = all(stage["started"] is not None and stage["ended"] is not None for stage in stages)
-    told = tape.tasks.get((batch.run, batch.id), {}).get("whole") if with_tasks else None
+    told = tape.tasks.get((batch.run, batch.id), {}).get("whole")
     failed = tape.failed(batch) if with_tasks else []
     if not (stages or failed) or not complete or told is False or (told is None and len(stages) >= READ_STAGES):
         return found + Counter(tasks_unknown=adding)
@@ -84,9 +32,7 @@ def parts_of(tape: Tape, batch: Batch, known: Ground, with_tasks: bool = True) -
     found["after_tasks"] = min(idle, max(0.0, began + adding - max(each["ended"] for each in ran)))
     idle -= found["after_tasks"]
     found["driver_before"] = min(idle, max(0.0, min(each["started"] for each in ran) - began))
-    between = idle - found["driver_before"]
-    at_driver = min(between, sum(_at_driver(stages, scan) for scan in table_stages(batch, stages)))
-    found["driver_between"] = between - at_driver
+    found["driver_between"] = idle - found["driver_before"]
     walls = [max(0.0, stage["ended"] - stage["started"]) for stage in stages]
     cores = tape.cores_during(batch)
     for stage, wall in zip(stages, walls, strict=True):
@@ -94,18 +40,9 @@ def parts_of(tape: Tape, batch: Batch, known: Ground, with_tasks: bool = True) -
         found.update(_of_stage(stage, share * at_work, cores))
     even = found.pop("even", 0.0)
     ran_seconds = total_of(stages, "run_seconds")
-    for name, seconds in _of_tasks(tape, batch, stages, known) if ran_seconds else [("waiting", 1.0)]:
+    for name, seconds in _of_tasks(tape, batch, stages) if ran_seconds else [("waiting", 1.0)]:
         found[name] += seconds / (ran_seconds or 1.0) * even
-    found["table_scan"] += at_driver
     return found
-
-
-def _at_driver(stages: Sequence[Json], scan: Json) -> float:
-    """Seconds without a task after a scan whose rows go to the driver, at most those in which tasks read them."""
-    others = [stage["started"] for stage in stages if stage["ended"] > scan["ended"]]
-    if not others or scan["shuffle_write_bytes"]:
-        return 0.0
-    return float(min(max(0.0, min(others) - scan["ended"]), scan["run_seconds"]))
 
 
 def _wall(stages: Sequence[Json]) -> float:
@@ -120,13 +57,11 @@ def _of_stage(stage: Json, wall: float, cores: Mapping[str, int]) -> Mapping[str
     """What a stage takes beyond an even split of its tasks over the cores, by part, and the rest as `even`."""
     width, count = sum(cores.values()), stage["tasks"]
     ran, longest = stage["run_seconds"], stage["seconds_max"]
-    if not width or wall <= 0:
-        return {"even": wall}
     if tiny(stage, width):
         return {"even": wall * 3 * width / count, "many_tasks": wall * (1 - 3 * width / count)}
     slots = min(count, width)
     needs = longest if count <= width else longest + (ran - longest) / slots
-    name, even = _uneven(stage, slots, cores)
+    name, even = _uneven(stage, slots)
     if stage["executors"] and 1 < len(cores) <= count:
         most, own = max(stage["executors"].items(), key=lambda each: each[1]["tasks"])
         unfair = own["tasks"] / count >= min(0.95, 1.6 * cores.get(most, float("inf")) / width)
@@ -150,7 +85,7 @@ def _of_task(stage: Json) -> float:
     return float(max(stage["records"], kilobytes) / stage["tasks"])
 
 
-def _uneven(stage: Json, slots: int, cores: Mapping[str, int]) -> tuple[str, float]:
+def _uneven(stage: Json, slots: int) -> tuple[str, float]:
     """The part to which one large or slow task belongs, and what the stage would take without it."""
     count, ran, longest = stage["tasks"], stage["run_seconds"], stage["seconds_max"]
     if count == 1:
@@ -161,24 +96,15 @@ def _uneven(stage: Json, slots: int, cores: Mapping[str, int]) -> tuple[str, flo
         return (name, ran / slots) if stage["records"] >= 200 else ("", longest)
     if stage["records"] and longest >= 2 * pace:
         return "uneven_task", max(pace, (ran - longest + pace) / slots)
-    shares = {name: share for name, share in stage["executors"].items() if share["tasks"] and name in cores}
-    if len(shares) > 1:
-        name, own = max(shares.items(), key=lambda each: each[1]["run_seconds"] / each[1]["tasks"])
-        rest = [share for each, share in shares.items() if each != name]
-        fair = own["tasks"] * total_of(rest, "run_seconds") / total_of(rest, "tasks")
-        if own["run_seconds"] >= 2 * fair:
-            return "uneven_task", max(fair / own["tasks"], (ran - own["run_seconds"] + fair) / slots)
     return "", longest
 
 
-def _of_tasks(tape: Tape, batch: Batch, stages: Sequence[Json], known: Ground) -> Iterator[tuple[str, float]]:
+def _of_tasks(tape: Tape, batch: Batch, stages: Sequence[Json]) -> Iterator[tuple[str, float]]:
     """Task seconds by part: first what is measured, then computing, and what is left waits."""
     left, cpu = total_of(stages, "run_seconds"), total_of(stages, "cpu_seconds")
     python = min(tape.tasks[batch.run, batch.id].get("python_seconds") or 0.0, left)
     operators = batch.operators
     update = sum(each.get("allUpdatesTimeMs", 0) + each.get("allRemovalsTimeMs", 0) for each in operators) / 1000
-    if any(sign in each["operatorName"].lower() for each in operators for sign in ("python", "pandas", "pyspark")):
-        update = max(0.0, update - python)
     stall = sum((each.get("customMetrics") or {}).get("rocksdbWriterStallLatencyMs", 0) for each in operators) / 1e9
     measured = {
         "python": python,
@@ -198,7 +124,7 @@ def _of_tasks(tape: Tape, batch: Batch, stages: Sequence[Json], known: Ground) -
     spills = total_of(stages, "spill_bytes") >= SPILLED_BYTES
     scanned = total_of(table_stages(batch, stages), "records")
     for place, stage in enumerate(stages):
-        computed, waits = _roles(stage, _writes(stages[place:]), known)
+        computed, waits = _roles(stage, _writes(stages[place:]))
         if _reads_more(batch, stage) and stage["records"] <= 2 * scanned:
             computed = waits = "table_scan"
         elif spills and stage["spill_bytes"]:
@@ -223,12 +149,10 @@ def _writes(stages: Sequence[Json]) -> bool:
     return not later or (stage["shuffle_write_bytes"] == 0 < (stage.get("slowest_wrote") or 0))
 
 
-def _roles(stage: Json, writes: bool, known: Ground) -> tuple[str, str]:
+def _roles(stage: Json, writes: bool) -> tuple[str, str]:
     """The parts to which the computing and the waiting of a stage belong."""
     reads = stage["records"] > 0 and not stage["reads_shuffle"]
-    waits = known.reading if reads else "waiting"
+    waits = "source_wait" if reads else "waiting"
     if writes:
-        waits = known.alone if reads else "sink_wait"
-    if waits == "sink_wait" and not known.sink_waits:
-        waits = "waiting"
+        waits = "waiting" if reads else "sink_wait"
     return ("few_rows" if _of_task(stage) <= 100 else "cpu"), waits

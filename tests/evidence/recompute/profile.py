@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from tests.evidence.recompute.batch import Ground, ground, parts_of, table_stages
-from tests.evidence.recompute.numbers import Formula, cores_by_role, head, median_of, offsets_read, total_of
+from tests.evidence.recompute.batch import parts_of, table_stages
+from tests.evidence.recompute.numbers import Formula, head, median_of, offsets_read, total_of
 from tests.evidence.tape import Batch, Tape, running_tasks
 
 Seconds = Mapping[str, float]
@@ -25,10 +25,6 @@ COMPUTE = ("cpu", "few_rows", "table_scan")
 NAMES = (
     *FIXED, *WAIT, *TASKS_WAIT, "driver_between", "python", "state_commit", "state_stall", "state_update", "shuffle",
     "spill", "cpu", "uneven_keys", "uneven_source", "uneven_executors", "other_queries", "other_processes", "cpu_limit",
-)  # fmt: skip
-INSIDE = (  # tasks, where they do not compute
-    "python", "gc", "state_commit", "state_stall", "state_update", "shuffle", "spill", "waiting", "source_wait",
-    "sink_wait",
 )  # fmt: skip
 WORK = ("python", "state_update", "shuffle", "spill", "cpu")
 UNEVEN = ("uneven_keys", "uneven_source", "uneven_task", "uneven_executors")
@@ -54,21 +50,13 @@ class Profile(NamedTuple):
 
 
 def profile(tape: Tape) -> Profile:
-    known, batches, usual = ground(tape), tape.named(), tape.named("usual_batches")
+    batches, usual = tape.named(), tape.named("usual_batches")
     with_tasks = all(tape.stages(batch) for batch in batches)
-    now, before, more = _typical(tape, batches, known, with_tasks), None, 0.0
+    now, before, more = _typical(tape, batches, with_tasks), None, 0.0
     if usual:
-        of_now, of_usual = (median_of(batch.rows for batch in some) for some in (batches, usual))
-        a_second = [
-            some / median_of(max(batch.seconds, tape.interval) for batch in of)
-            for some, of in ((of_now, batches), (of_usual, usual))
-        ]
-        few = of_now <= 100 and a_second[0] < 1.2 * a_second[1]  # and these only came because the batch is long
-        rows = 1.0 if few else max(1.0, of_now / of_usual)
-        plain = _typical(tape, usual, known, with_tasks)
+        rows = max(1.0, median_of(batch.rows for batch in batches) / median_of(batch.rows for batch in usual))
+        plain = _typical(tape, usual, with_tasks)
         most = {name: seconds if name in FIXED else seconds * rows for name, seconds in plain.items()}
-        new = max(0.0, now["few_rows"] - most["few_rows"] - most["cpu"])  # work on rows, though these are few
-        now = {**now, "few_rows": now["few_rows"] - new, "cpu": now["cpu"] + new}
         # of the time that more rows may take only what a part takes of it: the rest is nobody's
         before = {name: max(seconds, min(now[name], most[name])) for name, seconds in plain.items()}
         more = sum(before.values()) - sum(plain.values())
@@ -76,9 +64,9 @@ def profile(tape: Tape) -> Profile:
     return _waiting(tape, _contended(tape, Profile(_with_driver_gc(tape, now, duration), before, duration, more)))
 
 
-def _typical(tape: Tape, batches: Sequence[Batch], known: Ground, with_tasks: bool) -> Seconds:
+def _typical(tape: Tape, batches: Sequence[Batch], with_tasks: bool) -> Seconds:
     """Medians of the parts' shares, scaled to the median duration."""
-    split = [(batch.seconds, parts_of(tape, batch, known, with_tasks)) for batch in batches]
+    split = [(batch.seconds, parts_of(tape, batch, with_tasks)) for batch in batches]
     shares = {name: median_of(parts[name] / seconds for seconds, parts in split) for name in NAMES}
     scale = median_of(batch.seconds for batch in batches) / sum(shares.values())
     return {name: share * scale for name, share in shares.items()}
@@ -131,20 +119,8 @@ def _contended(tape: Tape, found: Profile) -> Profile:
             taken[each] = min(grown, usually * (stretch - 1))
         elif each not in WAIT:
             taken[each] = found.now[each] * (1 - 1 / stretch)
-    computing = _computing(tape, found)
-    for each in ("python", "uneven_keys", "uneven_source", "uneven_executors"):  # may wait for something else
-        taken[each] = min(taken[each], found.now[each] * computing * (stretch - 1))
     now = {each: seconds - taken[each] for each, seconds in found.now.items()}
     return found._replace(now={**now, name: taken.total()})
-
-
-def _computing(tape: Tape, found: Profile) -> float:
-    """Of the time of tasks the share in which they or Python workers compute."""
-    computed, inside = (sum(found.now[each] for each in names) for names in (COMPUTE, (*COMPUTE, *INSIDE)))
-    if found.now["python"]:
-        cores = cores_by_role(tape) if tape.is_local else {}
-        computed += cores.get("python_workers", 0.0) * found.duration if cores else inside
-    return min(1.0, computed / inside) if inside else 1.0
 
 
 def _waiting(tape: Tape, found: Profile) -> Profile:
@@ -164,7 +140,7 @@ def idle_shares(tape: Tape, batches: Sequence[Batch], usual: float) -> Mapping[i
 
 
 def _idle_share(tape: Tape, batch: Batch, usual: float) -> float | None:
-    parts, excess = parts_of(tape, batch, ground(tape)), batch.seconds - usual
+    parts, excess = parts_of(tape, batch), batch.seconds - usual
     if "driver_before" not in parts:
         return None
     idle = sum(parts[name] for name in (*OF_FUNCTION, "after_tasks", "sink_wait", "waiting"))
@@ -183,8 +159,7 @@ def _needed_offsets(tape: Tape) -> float:
     """The cap with which the query would keep up; rows and the fixed rest take what the profile says."""
     found, newest, run = profile(tape), tape.steady[-5:], tape.run[-3:]
     seconds = median_of(batch.seconds for batch in newest)
-    few = max(batch.rows for batch in tape.named()) <= 100  # then none of their time matters
-    for_rows = 0.0 if few else sum(found.now[name] for name in OF_ROWS) / found.duration * seconds
+    for_rows = sum(found.now[name] for name in OF_ROWS) / found.duration * seconds
     arrival = (head(run[-1]) - head(run[0])) / (run[-1].asked - run[0].asked)
     read = median_of(map(offsets_read, newest))
     return max(arrival * (seconds - for_rows) / (0.7 - arrival * for_rows / read), arrival * tape.interval / 0.7)
