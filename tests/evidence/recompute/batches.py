@@ -12,7 +12,6 @@ from tests.evidence.recompute.numbers import (
     head,
     median_of,
     of_each,
-    offsets_read,
     total_of,
 )
 from tests.evidence.recompute.profile import idle_shares
@@ -36,17 +35,14 @@ def _delays(tape: Tape) -> Iterator[float]:
     newest = tape.run[-3:]
     for before, batch in pairwise(newest):
         yield from (batch.end - begin for begin in (before.asked, batch.start - tape.interval))
-    began = [tape.running["since"] - tape.interval] if tape.running else []
-    yield from (tape.now - begin for begin in (*(batch.asked for batch in newest[-2:]), *began))
+    yield from (tape.now - batch.asked for batch in newest[-2:])
 
 
 def _arrival(tape: Tape) -> float:
     """Over three batches."""
     latest = tape.run[-3:]
     seconds = latest[-1].asked - latest[0].asked
-    known = [batch for batch in tape.run[-60:] if batch.rows and offsets_read(batch)]
-    per_offset = sum(each.rows for each in known) / sum(map(offsets_read, known)) if known else 1.0
-    return (head(latest[-1]) - head(latest[0])) * per_offset / seconds
+    return (head(latest[-1]) - head(latest[0])) / seconds
 
 
 def _processed(tape: Tape) -> float:
@@ -72,13 +68,8 @@ def _owed(tape: Tape) -> tuple[float, Sequence[float]]:
     count = max(5, sum(batch.end >= tape.now - 120 for batch in tape.whole[1:]))
     newest = tape.whole[1:][-count:]
     interval, running, until = tape.interval, tape.running_seconds, [*(b.start for b in newest[1:]), float("inf")]
-    gains = [_gains(tape, batch) for batch in newest]
-    due = [min(b.seconds, interval) if gained else b.seconds for b, gained in zip(newest, gains, strict=True)]
-    turns = [
-        (seconds, min(end - b.start, max(seconds, interval)))
-        for b, seconds, end in zip(newest, due, until, strict=True)
-    ]
-    turns += [(running, running)] if running and running > 1.05 * interval and not any(gains[-1:]) else []
+    turns = [(b.seconds, min(end - b.start, max(b.seconds, interval))) for b, end in zip(newest, until, strict=True)]
+    turns += [(running, running)] if running and running > 1.05 * interval else []
     settled, found = len(newest) - len([batch for batch in newest if batch in tape.steady]), []
     for place in (n for n, (seconds, _) in enumerate(turns) if seconds > 1.05 * interval):
         span, late = sum(taken for _, taken in turns[place:]), [s for s, _ in turns[place:] if s > 1.05 * interval]
@@ -88,15 +79,6 @@ def _owed(tape: Tape) -> tuple[float, Sequence[float]]:
         ):
             found.append((share, late))
     return next(row for row in found if row[0] >= 0.7 * max(share for share, _ in found))
-
-
-def _gains(tape: Tape, batch: Batch) -> bool:
-    """Whether it left less unread than the one before it, which left more than a tenth of its rows."""
-    place = tape.whole.index(batch)
-    before = tape.whole[place - 1] if place else None
-    if before is None or not (before.heads and batch.heads):
-        return False
-    return backlog(batch) < backlog(before) and backlog(before) > 0.1 * batch.rows
 
 
 def _stalls(tape: Tape) -> Iterator[Mapping[str, float]]:
