@@ -3,6 +3,7 @@ computed a second time. This module and `recompute` import nothing of ledgerops,
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -77,29 +78,28 @@ class Tape:
     def __init__(self, lines: Sequence[Json], query: str, now: float, finding: Json) -> None:
         self.lines, self.query, self.now, self.finding = lines, query, now, finding
         self.all: list[Batch] = []
-        self.tasks: dict[tuple[str, int], Json] = {}
-        self.hosts: list[Json] = []  # these two each with `at`
-        self.observers: list[Json] = []
-        self.asked: list[tuple[float, Json]] = []
-        self.starts: list[tuple[float, str]] = []
+        self.seen: dict[str, list[Json]] = defaultdict(list)  # all that was recorded, by kind, each with `at`
         self.failures: list[tuple[float, int]] = []  # with how many batches had been heard of before
-        self.ends: list[tuple[float, str]] = []
-        self.plans: dict[str, Json] = {}
         self.running: Json | None = None
         self.cut: Json | None = None  # what ran when the run ended
         for line in lines:
-            at = instant(line["at"])
-            if at > now + SAME:
+            if (at := instant(line["at"])) > now + SAME:
                 break
             if line.get("query") == query or line["kind"] in ("host", "observer"):
-                self._take(at, line["kind"], line["data"])
+                self._take(line["kind"], {**line["data"], "at": at})
+        self.hosts, self.observers, self.asked = (self.seen[kind] for kind in ("host", "observer", "offsets"))
+        self.tasks = {(each["run_id"], each["batch_id"]): each for each in self.seen["tasks"]}
+        self.plans = {each["run_id"]: each for each in self.seen["plan"]}
+        self.starts, self.ends = (
+            [(instant(each.get("timestamp")) or each["at"], each["runId"]) for each in self.seen[kind]]
+            for kind in ("started", "terminated")
+        )
 
-    def _take(self, at: float, kind: str, data: Json) -> None:
+    def _take(self, kind: str, data: Json) -> None:
+        self.seen[kind].append(data)
         if kind in ("progress", "idle", "terminated"):
             self.cut, self.running = self.running, None
         match kind:
-            case "host" | "observer":
-                {"host": self.hosts, "observer": self.observers}[kind].append({**data, "at": at})
             case "progress":
                 times = data.get("durationMs", {})
                 seconds = float(times.get("triggerExecution", data.get("batchDuration", 0))) / 1000
@@ -107,19 +107,10 @@ class Tape:
                 batch = Batch(data, int(data["batchId"]), data["runId"], begin, seconds, rows)
                 if not self.all or (self.newest.run, self.newest.id) != (batch.run, batch.id):
                     self.all.append(batch)
-            case "tasks":
-                self.tasks[data["run_id"], data["batch_id"]] = data
-            case "plan":
-                self.plans[data["run_id"]] = data
             case "started":
                 self.cut = None
-                self.starts.append((instant(data.get("timestamp")) or at, data["runId"]))
-            case "terminated":
-                self.ends.append((instant(data.get("timestamp")) or at, data["runId"]))
-                if data.get("exception"):
-                    self.failures.append((self.ends[-1][0], len(self.all)))
-            case "offsets":
-                self.asked.append((at, data))
+            case "terminated" if data.get("exception"):
+                self.failures.append((instant(data.get("timestamp")) or data["at"], len(self.all)))
             case "batch_running":
                 self.running = data
 
@@ -238,7 +229,7 @@ class Tape:
         """When an offset was last the head of its partition, between the heads that were seen; ValueError if never."""
         topic, number = place
         seen = [(batch.asked, batch.heads[place]) for batch in self.all if place in batch.heads]
-        asked = ((at, (data.get("latest") or {}).get(topic, {}).get(number)) for at, data in self.asked)
+        asked = ((look["at"], (look.get("latest") or {}).get(topic, {}).get(number)) for look in self.asked)
         seen = sorted([*seen, *((at, head) for at, head in asked if head is not None)])
         t0, h0 = max(point for point in seen if point[1] <= offset)
         t1, h1 = next((point for point in seen if point[1] > offset), (t0, h0))

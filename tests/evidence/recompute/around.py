@@ -32,12 +32,12 @@ def _place(tape: Tape) -> Place:
 
 
 def _answers(tape: Tape) -> list[Json]:
-    return [{**data, "at": at} for at, data in tape.asked if not data.get("error")]
+    return [look for look in tape.asked if not look.get("error")]
 
 
 def _gaps(tape: Tape) -> float:
     """Offsets between where the query goes on and the oldest that is left."""
-    earliest, ends = tape.asked[-1][1].get("earliest") or {}, tape.newest.offsets("endOffset")
+    earliest, ends = tape.asked[-1].get("earliest") or {}, tape.newest.offsets("endOffset")
     return float(sum(max(0, earliest.get(topic, {}).get(number, 0) - end) for (topic, number), end in ends.items()))
 
 
@@ -61,7 +61,7 @@ def _arrivals(tape: Tape) -> list[float]:
     ended: what was asked for meanwhile is newer, and the batch's own look then says nothing any more."""
     looks = [(batch.end, batch.asked, {place[1]: at for place, at in batch.heads.items() if place[0] == tape.name})
              for batch in tape.all]  # fmt: skip
-    looks += [(at, at, (data.get("latest") or {}).get(tape.name, {})) for at, data in tape.asked]
+    looks += [(look["at"], look["at"], (look.get("latest") or {}).get(tape.name, {})) for look in tape.asked]
     found, highest, newest = [], dict[str, int](), 0.0
     for _, at, heads in sorted(looks, key=lambda each: each[0]):
         if not heads or at <= newest:
@@ -114,7 +114,7 @@ def _headroom_lost(tape: Tape) -> float:
 
 
 def _answer_seconds(tape: Tape) -> list[float]:
-    return [data["seconds"] for _, data in tape.asked if data.get("seconds") is not None]
+    return [look["seconds"] for look in tape.asked if look.get("seconds") is not None]
 
 
 def _hot_shares(tape: Tape) -> Iterator[float]:
@@ -275,8 +275,8 @@ FORMULAS: Mapping[str, Formula] = {
     "offsets_lost": _lost,
     "batch_rows": lambda tape: float(_leaping(tape).rows),
     "batch_offsets": lambda tape: offsets_read(_leaping(tape) if "batch_rows" in tape.told else tape.newest),
-    "ledgerops_source_reachable": lambda tape: 0.0 if tape.asked[-1][1].get("error") else None,
-    "seconds_without_answer": lambda tape: tape.now - float(tape.asked[-1][1]["unreachable_since"]),
+    "ledgerops_source_reachable": lambda tape: 0.0 if tape.asked[-1].get("error") else None,
+    "seconds_without_answer": lambda tape: tape.now - float(tape.asked[-1]["unreachable_since"]),
     "seconds_without_arrival": _silent,
     "longest_pause_seconds": lambda tape: max(later - earlier for earlier, later in pairwise(_arrivals(tape))),
     HEADROOM: _headroom,
