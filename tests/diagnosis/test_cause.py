@@ -115,7 +115,6 @@ def test_a_cause_may_ask_for_more_and_for_its_context(history):
 
 @cases(
     "commits, stays",
-    ("above the limit, 0.7", 1.5, True),
     ("a little below", 1.2, True),
     ("clearly below", 0.7, False),
 )

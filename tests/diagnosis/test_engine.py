@@ -276,7 +276,6 @@ def test_a_muted_finding_is_set_apart_and_what_it_explained_stands_for_itself():
     "muted, found",
     ("of another query", {("slow-sink", "payments")}, True),
     ("another rule", {("key-skew", None)}, True),
-    ("nothing", set(), True),
     ("all", ALL, False),
 )
 def test_what_is_not_muted_is_found_as_ever_and_a_query_of_which_all_is_muted_is_healthy(muted, found):

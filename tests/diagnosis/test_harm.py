@@ -24,7 +24,6 @@ REAL_TIME = {"interval": 5.0, "seconds": [6.4] * 12, "plan": {"trigger": "real_t
 
 @cases(
     "case, expected",
-    ("1.34 times the interval from birth", {"warm": 0, "seconds": [2.68] * 16}, "overrun"),
     ("1.1 times the interval from birth", {"warm": 0, "seconds": [2.2] * 16}, "overrun"),
     ("long and short batches take turns", {"seconds": [7.9, 0.3] * 4}, "overrun"),
     ("the same, and the newest is a long one", {"seconds": [7.9, 0.3] * 4 + [7.9]}, "overrun"),

@@ -51,7 +51,6 @@ def scattered(seconds, seed, batches):
 @cases(
     "view",
     ("one arrives for each that is read", lambda: reads(every(2.0))),
-    ("fewer arrive than may be read", lambda: reads(every(2.5))),
     ("the cap is reached, and the wait is long but steady", lambda: reads(every(2.0, start=-60.0))),
     ("a first backlog of a year", lambda: reads(every(86_400.0, 365, -365 * 86_400.0))),
     ("a first backlog that was copied at once", lambda: reads(every(0.1, 300, -86_400.0))),

@@ -125,7 +125,6 @@ def often(interval):
     ("no trigger, and a pause of any length", [batch(n, started=T0 + 1.37 * n, duration=1.0) for n in range(30)], None),
     ("the clock was set back", [batch(n, started=T0 - n, duration=0.1) for n in range(10)], None),
     ("too few batches", [batch(0), batch(1)], None),
-    ("no rhythm", [batch(n, started=T0 + 1.1 * n * n) for n in range(10)], None),
     ("rows each second", [batch(n, started=T0 + 0.62 + n, duration=0.4) for n in range(10)], None),
     ("no batch", [], None),
 )

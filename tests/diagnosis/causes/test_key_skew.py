@@ -78,7 +78,6 @@ def test_a_hot_key_that_changes_stays_one_finding(history):
 
 @cases(
     "ran, more",
-    ("even", stage(records=[500] * 4, seconds=[1] * 4), {}),
     ("even, since rows of a hot key are combined before the shuffle", EVEN, {"observed": hot(0.8)}),
     ("one is slow for as many rows", stage(records=[500] * 4, seconds=[0.2, 0.2, 0.2, 3.4]), {}),
     ("few rows by chance", stage(records=[1, 1, 1, 90], seconds=[0.2, 0.2, 0.2, 3.4]), {}),

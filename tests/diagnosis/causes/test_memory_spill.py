@@ -53,7 +53,6 @@ def test_other_caches_are_not(history, share, most):
 
 @cases(
     "stages",
-    ("nothing spilled", spilling(0)),
     ("a little", spilling(MIB)),
     ("another stage takes the time", spilling(200 * MIB, 0.6)),
     ("the collector takes it", spilling(200 * MIB, gc=0.8)),

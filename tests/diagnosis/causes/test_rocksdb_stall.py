@@ -61,7 +61,6 @@ def test_otherwise_the_disk_comes_first(history, mib_by_store, settings):
 
 @cases(
     "seconds, more",
-    ("no stall", [0.0] * 8, {}),
     ("now and then", [4.0, 0.0, 0.0, 0.0] * 2, {}),
     ("a hundredth of the batch", [0.1] * 8, {}),
     ("another state store", [4.0] * 8, {"operators": {"rows": 1000}}),

@@ -33,7 +33,6 @@ def test_an_executor_that_does_nearly_all_is_named_with_what_that_costs(history,
 
 @cases(
     "stages, cores",
-    ("an even split", on(2, 2), TWO),
     ("three to one is chance", on(3, 1), TWO),
     ("one executor", on(4, 0), {"1": 1}),
     ("local mode", on(4, 0), 2),

@@ -85,7 +85,6 @@ def test_of_jobs_that_another_thread_started_nothing_is_known_but_what_python_wo
     ("foreach", "ForeachWriterTable", "time one write at the target of the sink"),
     ("Kafka", "KafkaTable", "check the request latency of the broker that is written to"),
     ("a table", "DeltaSink[/out]", "time one commit to the table, and look for other writers of it"),
-    ("files", "FileSink[/out]", "time one write at the target of the sink"),
     ("whatever the path", "FileSink[/kafka/delta]", "time one write at the target of the sink"),
 )
 def test_the_first_step_fits_the_sink(history, sink, first):

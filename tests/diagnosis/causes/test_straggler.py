@@ -48,7 +48,6 @@ def test_the_first_step_is_where_the_task_runs(history, stages, case, step):
 
 @cases(
     "stages, more",
-    ("even tasks", [stage(records=[500] * 4, seconds=[4, 4, 4, 4.4])], {}),
     ("it has more records", [stage(records=[100, 100, 100, 900], seconds=[0.4, 0.4, 0.4, 4])], {}),
     ("the only task", [stage(records=[2000], seconds=[4])], {}),
     ("it costs the batch little", [stage(records=[500] * 4, seconds=[0.1, 0.1, 0.1, 0.6])], {}),

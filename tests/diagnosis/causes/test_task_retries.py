@@ -31,7 +31,6 @@ def test_what_failed_attempts_take_is_told_with_the_exception(history, failure, 
 
 @cases(
     "stages",
-    ("no task fails: it is their start", failing(seconds=0.0, tasks=0)),
     ("they fail at once", failing(seconds=0.6, tasks=9)),
     ("while other tasks go on", failing(ran=4.4)),
 )

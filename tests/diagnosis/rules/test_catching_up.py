@@ -54,7 +54,6 @@ def test_nothing_worse_is_said_meanwhile(history, case):
 
 @cases(
     "case",
-    ("no backlog", restarted(backlog=[0] * 10)),
     ("it grows: falling behind", restarted(backlog=FALLS[::-1])),
     ("it stays", restarted(backlog=[60_000] * 10)),
     ("not in the last batch", restarted(backlog=[*FALLS[:9], FALLS[8] + 1])),

@@ -39,7 +39,6 @@ def test_it_is_still_told_while_the_query_starts_again(history):
 
 @cases(
     "exception",
-    ("failed of something else", f"java.lang.ArithmeticException: / by zero\n{FRAME}"),
     ("the sink or the shuffle had no space", f"{NO_SPACE}\n\tat org.apache.spark.shuffle.A.write(A:1)"),
     ("a storage that was away", f"java.io.IOException: Connection reset\n{FRAME}"),
 )

@@ -41,7 +41,6 @@ def test_one_of_a_million_is_found_without_a_sample_too(history):
     ("counts are null", [{"ledgerops_conflicts": {"conflicts": None, "ids": None}}]),
     ("somebody else's observation", [{"conflicts": {"conflicts": 5}}]),
     ("conflicts of long ago", [conflicts(5, "a1"), *[conflicts(0)] * 65]),
-    ("a hot key", [{"ledgerops": {"rows": 100, "hot_keys": [{"item": "a", "count": 90}]}}]),
 )
 def test_others_are_not(history, observed):
     assert list(RULE.check(after(history, *observed))) == []

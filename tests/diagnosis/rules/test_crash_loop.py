@@ -136,7 +136,6 @@ def test_others_are_not(history, case):
     "exception, end",
     ("a line of code", RAISED, "with base 10: '...'; at /srv/app.py:13 in to_cents"),
     ("told already", "IOException: bad file:/in/a.json", "): IOException: bad file:/in/a.json"),
-    ("none named", STACK, f"): {REASON}"),
 )
 def test_it_says_where_the_newest_failure_was_raised_if_that_is_known(history, exception, end):
     view = loop(history)

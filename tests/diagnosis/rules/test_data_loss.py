@@ -64,7 +64,6 @@ def test_it_is_told_for_some_minutes_after_the_query_went_on(history):
 
 @cases(
     "case, said",
-    ("nobody asks the broker", {}, None),
     ("healthy", {}, {"latest": [6000], "earliest": [0]}),
     ("idle, and all was deleted after it", {"idle": True}, {"latest": [6000], "earliest": [6000]}),
     ("behind, but nothing is lost", {"running": 500}, {"latest": [90_000], "earliest": [6000]}),

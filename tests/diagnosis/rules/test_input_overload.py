@@ -55,7 +55,6 @@ def without_heads(view):
 
 @cases(
     "case",
-    ("keeps up", {"seconds": [1] * 8}),
     ("has room for more rows", {"seconds": [0.5] * 10, "backlog": [1000 * n for n in range(1, 11)]}),
     ("time outside the tasks is not work on rows", {**WORK, "stages": [stage(seconds=[0.2, 0.2], wall=0.2)]}),
     ("catching up", {"seconds": [2] * 8, "backlog": [9000, 8000, 7000, 6000, 5000, 3000, 1000, 0]}),

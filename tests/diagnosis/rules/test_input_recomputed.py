@@ -75,7 +75,6 @@ def test_of_a_source_without_offsets_the_stages_that_read_its_rows_tell_it(histo
 
 @cases(
     "case",
-    ("read once", {"rows": [1000, 1000, 1000]}),
     ("a compacted topic", {"rows": [400, 500, 300]}),
     ("no whole factor", {"rows": [1400, 1600, 1500]}),
     ("not each batch", {"rows": [2000, 1000, 2000]}),

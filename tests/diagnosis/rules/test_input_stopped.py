@@ -77,7 +77,6 @@ def test_an_idle_query_is_told_when_the_inputs_of_others_go_on(other, idle, foun
 
 @cases(
     "past",
-    ("both flow", run(400, debits=ever, credits=ever)),
     ("both stop: night, or an idle system", run(400, debits=until(300), credits=until(300))),
     ("silent for less than a minute", run(350, debits=ever, credits=until(300))),
     ("reference data that were loaded at the start", run(600, debits=ever, credits=until(30))),

@@ -99,7 +99,6 @@ def test_writing_tasks_that_wait_are_the_sink_too(history, ran, operators, found
 @cases(
     "seconds, more",
     ("a sink that keeps nothing", STALLS, {"plan": {"sink": "NoopTable"}}),
-    ("one hiccup", [1, 1, 6, 1, 1, 1, 1, 1], {}),
     ("one pause of the machine over three batches", [1, 1, 6, 6, 6, 1, 1, 1], {}),
     ("twice is a coincidence", [1, 6, 1, 1, 1, 6, 1, 1], {}),
     ("slow each time", [6] * 16, {}),

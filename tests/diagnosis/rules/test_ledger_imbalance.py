@@ -72,9 +72,7 @@ def test_what_is_wrong_is_said(history, case, said):
 
 @cases(
     "books",
-    ("a job without books", [{}]),
     ("balanced", [book(), book()]),
-    ("a batch without rows", [book(0, 0, "0", "0")]),
     ("the same amount in other digits", [book(amount_out="5000.0")]),
     ("only one side is booked", [{"ledgerops_book_in": {"rows": 5, "amount": "1"}}]),
     ("a sum that is too large to be known", [book(amount_out=None)]),

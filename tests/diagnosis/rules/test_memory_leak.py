@@ -66,7 +66,6 @@ def test_what_is_freed_between_batches_does_not_hide_the_growth(history):
     ("it grew at the start, as imports and buffers do", [*rising(samples=20), *[300.0] * 20], {}),
     ("a cache that fills", [200 + 400 * (1 - 0.9**n) for n in range(40)], {}),
     ("it is freed again and again", [200 + 12.0 * (n % 12) for n in range(60)], {}),
-    ("it was freed", [*rising(samples=30, step=10.0), *rising(samples=5)], {}),
     ("more workers", rising(step=15.0), {"role": "python_workers", "processes": lambda n: 2 + n // 4}),
     ("a heap has a limit of its own", rising(), {"role": "driver_jvm"}),
     ("what is left is not known", rising(), {"available": None}),

@@ -42,7 +42,6 @@ def test_a_worker_that_hardly_keeps_up_or_an_observer_that_has_stopped_is_found(
 
 @cases(
     "looks, quiet_for",
-    ("a recording of before there were such looks", [], 0),
     ("the first look", [{}], 0),
     ("healthy", [{}] * 12, 0),
     ("a collector that failed twice while the driver started", errors(0, 1, 2, 2), 0),

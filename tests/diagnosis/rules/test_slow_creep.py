@@ -56,7 +56,6 @@ def day(period):
 
 @cases(
     "shape, moments",
-    ("level", lambda s: 400.0, MOMENTS),
     ("level and high", lambda s: 860.0, MOMENTS),
     ("a twentieth more in a minute", lambda s: 770.0 + 0.7 * s, MOMENTS),
     ("rising, but far below", lambda s: 400.0 + 3.0 * s, MOMENTS),

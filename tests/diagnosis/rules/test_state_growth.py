@@ -135,7 +135,6 @@ def test_rows_that_only_get_larger_are_found(history, operators, disk, each, wha
 
 @cases(
     "operators, room",
-    ("large and steady", lists(40, step=0.0, first=400.0), {}),
     ("the heap lasts for hours", lists(40, step=0.1), {}),
     ("it fills little", lists(40, step=1.0), {"heap": 6000 * MIB}),
     ("the caches of RocksDB fill", on_disk(lists(40, step=0.0), cache=20.0), {"memory": 900 * MIB}),

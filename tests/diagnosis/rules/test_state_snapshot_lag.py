@@ -30,7 +30,6 @@ SET, LOGS = "set spark.sql.streaming.stateStore.", "search the executors' logs"
     "settings, step",
     ("time", {"maintenanceInterval": "3600s"}, f"{SET}maintenanceInterval back to 60s at the next start; it is 3600s"),
     ("changes", {"minDeltasForSnapshot": "500"}, f"{SET}minDeltasForSnapshot back to 10 at the next start; it is 500"),
-    ("they are not known", None, LOGS),
     ("they are not set", {}, LOGS),
     ("as they usually are", {"maintenanceInterval": "60000", "minDeltasForSnapshot": "10"}, LOGS),
     ("in another unit", {"maintenanceInterval": "1m"}, LOGS),

@@ -185,7 +185,6 @@ UNIT, ZERO = ({"when": when, "stands": 99, "count": 16} for when in (lambda at: 
 
 @cases(
     "case",
-    ("of files", {"source": "FileStreamSource"}),
     ("of a rate", {"source": "RateStreamV2"}),
     ("within half a minute", {"count": 36}),
     ("in local time that is read as UTC", {"when": lambda at: at + 7200.0}),
@@ -203,7 +202,6 @@ def test_it_is_found_of_any_source(history, case):
 @cases(
     "case",
     ("a replay of a file of one time", {"stands": 0}),
-    ("a replay of a file of one old time", {"stands": 0, "when": lambda at: at - 1e7}),
     ("a time that moved twice only", {"stands": 2}),
     ("for less than half a minute", {"count": 30}),
     ("slow event time", {"stands": 99, "when": lambda at: START + (at - START) / 50}),
