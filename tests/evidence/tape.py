@@ -50,8 +50,7 @@ class Batch(NamedTuple):
     @property
     def observed(self) -> Mapping[str, Json]:
         """What `instrument` and `book` observed, by name."""
-        rows = (self.raw.get("observedMetrics") or {}).items()
-        return {name: row for name, row in rows if isinstance(row, Mapping) and name.startswith("ledgerops")}
+        return self.raw.get("observedMetrics") or {}
 
     @property
     def heads(self) -> Mapping[Place, int]:
@@ -138,9 +137,7 @@ class Tape:
 
     @property
     def run_id(self) -> str:
-        if self.starts and (not self.all or self.starts[-1][0] >= self.newest.start):
-            return self.starts[-1][1]
-        return self.newest.run if self.all else ""
+        return self.newest.run
 
     @property
     def whole(self) -> list[Batch]:
@@ -191,16 +188,9 @@ class Tape:
         return sum(each["cores"] for each in self.executors)
 
     def cores_during(self, batch: Batch) -> Mapping[str, int]:
-        """By executor, of those that ran tasks before the batch, and still did when they were last seen before its end.
-        Where nobody looked before the batch, those of the last look."""
-        looks = [host for host in self.hosts if host.get("executors")] or [{"at": 0.0, "executors": ()}]
-        first = ([look for look in looks if look["at"] <= batch.start] or looks)[-1]
-        last = ([look for look in looks if first["at"] <= look["at"] <= batch.end] or [first])[-1]
-        before, after = (
-            {each["executor_id"]: each["cores"] for each in running_tasks(look) if each["active"] and each["cores"]}
-            for look in (first, last)
-        )
-        return {name: cores for name, cores in after.items() if name in before}
+        """By executor, of those that ran tasks when they were last seen before its end."""
+        looks = [host for host in self.hosts if host["at"] <= batch.end]
+        return {each["executor_id"]: each["cores"] for each in running_tasks(looks[-1]) if each["active"]}
 
     def memory(self, what: str) -> float:
         """The sum over the executors of one of their figures, in bytes."""

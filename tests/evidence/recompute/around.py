@@ -50,10 +50,7 @@ def _leaping(tape: Tape) -> Batch:
 def _lost(tape: Tape) -> float:
     if "batch_rows" not in tape.told:
         return _gaps(tape)
-    batch = _leaping(tape)
-    before = [each for each in tape.run if each.id < batch.id and offsets_read(each) > 0][-20:]
-    usual = max(each.rows / offsets_read(each) for each in before) if len(before) >= 5 else 1.0
-    return offsets_read(batch) - batch.rows / usual
+    return offsets_read(_leaping(tape)) - _leaping(tape).rows
 
 
 def _arrivals(tape: Tape) -> list[float]:
@@ -62,11 +59,8 @@ def _arrivals(tape: Tape) -> list[float]:
     looks = [(batch.end, batch.asked, {place[1]: at for place, at in batch.heads.items() if place[0] == tape.name})
              for batch in tape.all]  # fmt: skip
     looks += [(look["at"], look["at"], (look.get("latest") or {}).get(tape.name, {})) for look in tape.asked]
-    found, highest, newest = [], dict[str, int](), 0.0
+    found, highest = [], dict[str, int]()
     for _, at, heads in sorted(looks, key=lambda each: each[0]):
-        if not heads or at <= newest:
-            continue
-        newest = at
         found += [at] * any(number in highest and head > highest[number] for number, head in heads.items())
         highest |= {number: max(head, highest.get(number, -1)) for number, head in heads.items()}
     return found
@@ -77,37 +71,22 @@ def _silent(tape: Tape) -> float:
     return instant(told) - _arrivals(tape)[-1]
 
 
-def _forgets(tape: Tape) -> float:
-    """Offsets a second by which the oldest kept one of a partition advances; 0 where it does not."""
-    topic, number = _place(tape)
-    seen = [(each["at"], each["earliest"][topic][number]) for each in _answers(tape)]
-    moved = [seen[0], *(b for a, b in pairwise(seen) if b[1] != a[1])]
-    return float((moved[-1][1] - moved[0][1]) / (moved[-1][0] - moved[0][0])) if len(moved) > 1 else 0.0
-
-
-def _keeps(tape: Tape) -> list[float]:
-    """Seconds that a topic keeps, by its setting and by how fast it forgets."""
-    (topic, number), newest, rate = _place(tape), _answers(tape)[-1], _forgets(tape)
-    kept = [each for each in [(newest.get("retention_seconds") or {}).get(topic)] if each is not None]
-    return [*kept, *([(newest["latest"][topic][number] - newest["earliest"][topic][number]) / rate] if rate else [])]
+def _keeps(tape: Tape) -> float:
+    """Seconds that a topic keeps."""
+    return float(_answers(tape)[-1]["retention_seconds"][_place(tape)[0]])
 
 
 def _headroom(tape: Tape) -> Given:
     if tape.finding["rule"] == "data-loss":
         return 0.0 if _gaps(tape) > 0 else None
-    (topic, number), newest, rate = _place(tape), _answers(tape)[-1], _forgets(tape)
-    keeps = (newest.get("retention_seconds") or {}).get(topic)
-    left = [] if keeps is None else [max(0.0, keeps - (tape.lag(_place(tape)) or 0.0))]
-    ends = tape.newest.offsets("endOffset")
-    return [*left, *([(ends[topic, number] - newest["earliest"][topic][number]) / rate] if rate else [])]
+    return max(0.0, _keeps(tape) - (tape.lag(_place(tape)) or 0.0))
 
 
 def _headroom_lost(tape: Tape) -> float:
     """Seconds of lag that each second added since the newest batch of a minute ago."""
     place, earlier = _place(tape), [batch for batch in tape.all if batch.start <= tape.now - MINUTE][-1]
-    end, since = (batch.offsets("endOffset")[place] for batch in (earlier, tape.newest))
-    lag = max(0.0, earlier.asked - tape.was_head(place, end))
-    return (tape.now - tape.was_head(place, since) - lag) / (tape.now - earlier.asked)
+    end, since = (tape.was_head(place, batch.offsets("endOffset")[place]) for batch in (earlier, tape.newest))
+    return (tape.now - since - max(0.0, earlier.asked - end)) / (tape.now - earlier.asked)
 
 
 # -- what single causes tell beside their parts
@@ -228,12 +207,6 @@ def _cores_now(tape: Tape, of: Tape) -> list[float]:
     ]
 
 
-def _neighbour_now(tape: Tape) -> list[float]:
-    """Of a job that belongs to no watched query all slots."""
-    is_query = any(line.get("query") == tape.name for line in tape.lines)
-    return _cores_now(tape, tape.beside(tape.name)) if is_query else [float(tape.cores)]
-
-
 def _neighbour_before(tape: Tape) -> float:
     since, until, other = _usual(tape)[0].start, _usual(tape)[-1].end, tape.beside(tape.name)
     begun = max((batch.start for batch in other.run if batch.end <= until), default=until)
@@ -280,7 +253,7 @@ FORMULAS: Mapping[str, Formula] = {
     "seconds_without_arrival": _silent,
     "longest_pause_seconds": lambda tape: max(later - earlier for earlier, later in pairwise(_arrivals(tape))),
     HEADROOM: _headroom,
-    "headroom_share": lambda tape: [tape.told[HEADROOM] / keeps for keeps in _keeps(tape)],
+    "headroom_share": lambda tape: tape.told[HEADROOM] / _keeps(tape),
     "headroom_lost_each_second": _headroom_lost,
     f"retention-risk: {LAG}": lambda tape: tape.lag(_place(tape)),
     # what single causes tell beside their parts
@@ -294,7 +267,7 @@ FORMULAS: Mapping[str, Formula] = {
     "persisted_share_of_memory": lambda tape: tape.memory("memory_used_bytes") / tape.memory("memory_max_bytes"),
     "state_share_of_heap": lambda tape: total_of(tape.newest.operators, "memoryUsedBytes") / tape.heap,
     # cores
-    "neighbour_cores": _neighbour_now,
+    "neighbour_cores": lambda tape: _cores_now(tape, tape.beside(tape.name)),
     "usual_neighbour_cores": _neighbour_before,
     "own_cores": lambda tape: _cores_now(tape, tape),
     "slots": lambda tape: float(tape.cores),

@@ -244,18 +244,11 @@ def _span(tape: Tape) -> list[Batch]:
     return steady
 
 
-def _since_removal(tape: Tape) -> list[Batch]:
-    removed = [place for place, batch in enumerate(tape.steady) if _operator(tape, batch).get("numRowsRemoved", 0) > 0]
-    return tape.steady[removed[-1] :] if removed else _span(tape)
-
-
-def _change(
-    of: Callable[[Tape], OfBatch], span: Callable[[Tape], list[Batch]] = _span, seconds: float = 1.0
-) -> Formula:
-    """By which the state grew over these batches, in so many seconds."""
+def _change(of: Callable[[Tape], OfBatch], seconds: float = 1.0) -> Formula:
+    """By which the state grew, in so many seconds."""
     return lambda tape: (
         (of(tape)(batches[-1]) - of(tape)(batches[0])) / (batches[-1].end - batches[0].end) * seconds
-        for batches in [span(tape)]
+        for batches in [_span(tape)]
     )
 
 
@@ -387,7 +380,7 @@ FORMULAS: Mapping[str, Formula] = {
     "state_rows_kept_per_row_read": _kept,
     "state_bytes_in_a_day": _change(MEMORY, seconds=DAY),
     "state_bytes": lambda tape: MEMORY(tape)(tape.newest),
-    "state_bytes_growth_per_second": _change(MEMORY, _since_removal),
+    "state_bytes_growth_per_second": _change(MEMORY),
     "room_bytes": _room,
     "seconds_to_limit": lambda tape: tape.told["room_bytes"] / tape.told["state_bytes_growth_per_second"],
     "eviction-storm: state_rows_removed": lambda tape: _state("numRowsRemoved")(tape)(_storm(tape)),
