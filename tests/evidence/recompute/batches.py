@@ -14,7 +14,7 @@ from tests.evidence.recompute.numbers import (
     of_each,
     total_of,
 )
-from tests.evidence.recompute.profile import idle_shares
+from tests.evidence.recompute.profile import idle_share
 from tests.evidence.tape import Batch, Json, Tape
 
 DAY = 86_400.0
@@ -87,9 +87,7 @@ def _stalls(tape: Tape) -> Iterator[Mapping[str, float]]:
         window = [batch for batch in batches if batch.start >= tape.now - max(120, 30 * tape.interval)][-60:]
         usual, rows = median_of(batch.seconds for batch in window), median_of(batch.rows for batch in window)
         least = max(3 * usual, usual + 1.0, 1.05 * tape.interval)
-        long = [b for b in window if b.seconds > max(least, 2 * usual * max(1.0, b.rows / max(1.0, rows)))]
-        idle = idle_shares(tape, long, usual)
-        slow = [batch for batch in long if idle[batch.id] >= 0.5]
+        slow = [b for b in window if b.seconds > max(least, 2 * usual * max(1.0, b.rows / max(1.0, rows)))]
         outlasts = [batch for batch in window if batch.seconds > least]
         firsts = [b for before, b in pairwise([None, *window]) if b in slow and before not in outlasts]
         if len(firsts) > 1:
@@ -99,7 +97,7 @@ def _stalls(tape: Tape) -> Iterator[Mapping[str, float]]:
                 "usual_batch_seconds": usual,
                 "slow_batch_excess_seconds": median_of(each.seconds for each in slow) - usual,
                 "slow_batch_spacing_seconds": median_of(b.start - a.start for a, b in pairwise(firsts)),
-                "waiting_share_of_excess": median_of(idle[each.id] for each in slow),
+                "waiting_share_of_excess": idle_share(tape, slow, usual),
                 "saving_seconds": sum(each.seconds - usual for each in slow) / len(window),
             }
 

@@ -72,31 +72,19 @@ def _typical(tape: Tape, batches: Sequence[Batch], with_tasks: bool) -> Seconds:
     return {name: share * scale for name, share in shares.items()}
 
 
-def _collecting(tape: Tape) -> float | None:
-    """Of the executors' run time of the last half minute the share in which they collected garbage."""
-    looks = [host for host in tape.hosts if running_tasks(host)]
-    looks = [host for host in looks if host["at"] >= looks[-1]["at"] - 30]
-    if len(looks) < 2 or looks[-1]["at"] < tape.now - 30:
-        return None
-    gc, run = (
-        total_of(running_tasks(looks[-1]), key) - total_of(running_tasks(looks[0]), key)
-        for key in ("gc_seconds", "run_seconds")
-    )
-    return gc / run if run > 0 and gc >= 0 else None
-
-
 def _with_driver_gc(tape: Tape, now: Seconds, duration: float) -> Seconds:
-    """In local mode a collection stops the driver, too: its share is taken from all that wants a core."""
-    share = _collecting(tape)
-    if share is None or not tape.is_local:
+    """In local mode a collection stops the driver, too: its share in the run time of the last half minute is taken from
+    all that wants a core."""
+    if not tape.is_local:
         return now
+    looks = [running_tasks(host) for host in tape.hosts if host["at"] >= tape.hosts[-1]["at"] - 30]
+    gc, run = (total_of(looks[-1], key) - total_of(looks[0], key) for key in ("gc_seconds", "run_seconds"))
+    missing = (gc / run if run else 0.0) * duration - now["gc"]
     wanting = {name: seconds for name, seconds in now.items() if name not in WAIT}
-    missing = min(1.0, share) * duration - now["gc"]
-    if missing <= 0 or not sum(wanting.values()):
+    if missing <= 0:
         return now
-    moved = min(1.0, missing / sum(wanting.values()))
-    kept = {name: seconds * (1 - moved) for name, seconds in wanting.items()}
-    return {**now, **kept, "gc": now["gc"] + moved * sum(wanting.values())}
+    moved = missing / sum(wanting.values())
+    return {**now, **{name: seconds * (1 - moved) for name, seconds in wanting.items()}, "gc": now["gc"] + missing}
 
 
 def _contended(tape: Tape, found: Profile) -> Profile:
@@ -131,20 +119,15 @@ def _waiting(tape: Tape, found: Profile) -> Profile:
     return found._replace(now={**rest, WAITED: sum(found.now[name] for name in OF_FUNCTION)})
 
 
-def idle_shares(tape: Tape, batches: Sequence[Batch], usual: float) -> Mapping[int, float]:
-    """Of the seconds of each batch beyond the usual, the share in which no task computes, by id; of one without tasks
-    as the others."""
-    found = {batch.id: _idle_share(tape, batch, usual) for batch in batches}
-    known = median_of(share for share in found.values() if share is not None) if any(found.values()) else 0.0
-    return {number: known if share is None else share for number, share in found.items()}
-
-
-def _idle_share(tape: Tape, batch: Batch, usual: float) -> float | None:
-    parts, excess = parts_of(tape, batch), batch.seconds - usual
-    if "driver_before" not in parts:
-        return None
-    idle = sum(parts[name] for name in (*OF_FUNCTION, "after_tasks", "sink_wait", "waiting"))
-    return min(1.0, idle / excess) - min(1.0, sum(parts[name] for name in UNEVEN) / excess)
+def idle_share(tape: Tape, batches: Sequence[Batch], usual: float) -> float:
+    """Of the seconds of these batches beyond the usual, the share in which no task computes."""
+    shares = []
+    for batch in batches:
+        parts, excess = parts_of(tape, batch), batch.seconds - usual
+        if "driver_before" in parts:
+            idle = sum(parts[name] for name in (*OF_FUNCTION, "after_tasks", "sink_wait", "waiting"))
+            shares.append((idle - sum(parts[name] for name in UNEVEN)) / excess)
+    return min(1.0, median_of(shares))
 
 
 def _saving(tape: Tape) -> float:
