@@ -4,7 +4,7 @@ computed a second time. This module and `recompute` import nothing of ledgerops,
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -56,6 +56,15 @@ class Batch(NamedTuple):
     def heads(self) -> Mapping[Place, int]:
         return self.offsets("latestOffset")
 
+    @property
+    def head(self) -> float:
+        return float(sum(self.heads.values()))
+
+    @property
+    def backlog(self) -> float:
+        ends = self.offsets("endOffset")
+        return float(sum(max(0, head - ends.get(place, head)) for place, head in self.heads.items()))
+
     def offsets(self, which: str) -> Mapping[Place, int]:
         found: dict[Place, int] = {}
         for source in self.raw.get("sources", ()):
@@ -64,6 +73,10 @@ class Batch(NamedTuple):
                 if isinstance(partitions, Mapping):
                     found |= {(topic, number): int(offset) for number, offset in partitions.items()}
         return found
+
+    @property
+    def offsets_read(self) -> float:
+        return float(sum(self.read().values()))
 
     def read(self) -> Mapping[Place, int]:
         """Offsets from where it began to where it ended, of partitions of which both are told."""
@@ -200,6 +213,21 @@ class Tape:
     def heap(self) -> float:
         return float(sum(each["memory_max_bytes"] / 0.6 + 300 * 2**20 for each in self.executors))
 
+    @property
+    def looks(self) -> list[Json]:
+        """At the machine, from the newest one that is four seconds older than the last."""
+        known = [host for host in self.hosts if host.get("cpu_busy_ratio") is not None]
+        older = [place for place, host in enumerate(known) if host["at"] <= known[-1]["at"] - 4.0]
+        return known[older[-1] :] if older else []
+
+    @property
+    def cores_by_role(self) -> dict[str, float]:
+        """Cores that the application's own processes use."""
+        looks = self.looks
+        first, last = ({each["role"]: each["cpu_seconds"] for each in looks[n]["processes"]} for n in (0, -1))
+        span = looks[-1]["at"] - looks[0]["at"]
+        return {role: max(0.0, seconds - first.get(role, 0.0)) / span for role, seconds in last.items()}
+
     def stages(self, batch: Batch) -> Sequence[Json]:
         found = self.tasks.get((batch.run, batch.id))
         return found["stages"] if found else []
@@ -232,6 +260,15 @@ class Tape:
             if only in (None, place) and self.newest.heads.get(place, end) > end:
                 lags.append(self.now - self.was_head(place, end))
         return max(lags)
+
+
+Given = float | None | Iterable[float]
+Formula = Callable[[Tape], Given]
+OfBatch = Callable[[Batch], float]
+
+
+def total_of(rows: Iterable[Json], key: str) -> float:
+    return float(sum(row[key] for row in rows))
 
 
 def running_tasks(host: Json) -> Sequence[Json]:

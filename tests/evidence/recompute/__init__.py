@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from tests.evidence.recompute import around, batches, profile
-from tests.evidence.recompute.numbers import Formula
-from tests.evidence.tape import SAME, Json, Tape, instant
+from tests.evidence.tape import SAME, Formula, Json, Tape, instant
 
 TOLERANCE = 0.01
 TINY = 0.002  # seconds or shares: Spark's times are whole milliseconds, and a share is the quotient of two

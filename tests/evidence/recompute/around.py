@@ -6,16 +6,7 @@ from itertools import pairwise, takewhile
 from statistics import median
 
 from tests.evidence.recompute.batch import tiny
-from tests.evidence.recompute.numbers import (
-    Formula,
-    Given,
-    cores_by_role,
-    looks_at_host,
-    median_of,
-    offsets_read,
-    total_of,
-)
-from tests.evidence.tape import Batch, Json, Place, Tape, instant
+from tests.evidence.tape import Batch, Formula, Given, Json, Place, Tape, instant, total_of
 
 MINUTE = 60.0
 FIXED = ("queryPlanning", "walCommit", "commitOffsets")  # of a batch, whatever its rows
@@ -44,13 +35,13 @@ def _gaps(tape: Tape) -> float:
 def _leaping(tape: Tape) -> Batch:
     """The batch of which the finding tells that it read fewer rows than offsets."""
     told = tape.told["batch_rows"], tape.told["batch_offsets"]
-    return next(batch for batch in reversed(tape.run) if (batch.rows, offsets_read(batch)) == told)
+    return next(batch for batch in reversed(tape.run) if (batch.rows, batch.offsets_read) == told)
 
 
 def _lost(tape: Tape) -> float:
     if "batch_rows" not in tape.told:
         return _gaps(tape)
-    return offsets_read(_leaping(tape)) - _leaping(tape).rows
+    return _leaping(tape).offsets_read - _leaping(tape).rows
 
 
 def _arrivals(tape: Tape) -> list[float]:
@@ -124,14 +115,14 @@ def _tiny_tasks(tape: Tape) -> float:
 
 
 def _busy(tape: Tape) -> float:
-    looks = looks_at_host(tape)
+    looks = tape.looks
     told = sum(later["cpu_busy_ratio"] * (later["at"] - earlier["at"]) for earlier, later in pairwise(looks))
     return float(told / (looks[-1]["at"] - looks[0]["at"]))
 
 
 def _others(tape: Tape) -> float:
     """Cores that are busy, less those that the application's own processes use."""
-    return max(0.0, _busy(tape) * tape.hosts[-1]["cpu_count"] - sum(cores_by_role(tape).values()))
+    return max(0.0, _busy(tape) * tape.hosts[-1]["cpu_count"] - sum(tape.cores_by_role.values()))
 
 
 def _judged(tape: Tape) -> list[list[Batch]]:
@@ -149,8 +140,8 @@ def _usual(tape: Tape) -> list[Batch]:
 
 
 def _slowdown(batches: Sequence[Batch], usual: Sequence[Batch]) -> float:
-    rows, usual_rows = (median_of(batch.rows for batch in some if batch.rows) for some in (batches, usual))
-    seconds, usually = (median_of(batch.seconds for batch in some if batch.rows) for some in (batches, usual))
+    rows, usual_rows = (median(batch.rows for batch in some if batch.rows) for some in (batches, usual))
+    seconds, usually = (median(batch.seconds for batch in some if batch.rows) for some in (batches, usual))
     return seconds / (usually * max(1.0, rows / usual_rows))
 
 
@@ -159,7 +150,7 @@ def _stretch(tape: Tape) -> Iterator[float]:
     only hold the slots."""
     usual = _usual(tape)
     for batches in _judged(tape):
-        now, before = (median_of([sum(map(b.phase, FIXED)) for b in some] or [0.4]) for some in (batches, usual))
+        now, before = (median([sum(map(b.phase, FIXED)) for b in some] or [0.4]) for some in (batches, usual))
         slower = [_slowdown(batches, usual)] if usual else []
         yield max(1.0, min([*slower, now / max(0.05, before)]))
         yield from [*slower, 1.0] if "stretch_by_other_queries" in tape.told else []
@@ -167,14 +158,14 @@ def _stretch(tape: Tape) -> Iterator[float]:
 
 def _held_back(tape: Tape) -> float:
     """Cores that the container's limit holds back."""
-    looks = looks_at_host(tape)
+    looks = tape.looks
     first, last = looks[0], looks[-1]
     return float(last["cpu_held_back_seconds"] - first["cpu_held_back_seconds"]) / float(last["at"] - first["at"])
 
 
 def _stretch_by_limit(tape: Tape) -> float:
     """What the application would use over what it uses."""
-    used = sum(cores_by_role(tape).values())
+    used = sum(tape.cores_by_role.values())
     return (used + _held_back(tape)) / used
 
 
@@ -247,7 +238,7 @@ FORMULAS: Mapping[str, Formula] = {
     # what a source still has
     "offsets_lost": _lost,
     "batch_rows": lambda tape: float(_leaping(tape).rows),
-    "batch_offsets": lambda tape: offsets_read(_leaping(tape) if "batch_rows" in tape.told else tape.newest),
+    "batch_offsets": lambda tape: (_leaping(tape) if "batch_rows" in tape.told else tape.newest).offsets_read,
     "ledgerops_source_reachable": lambda tape: 0.0 if tape.asked[-1].get("error") else None,
     "seconds_without_answer": lambda tape: tape.now - float(tape.asked[-1]["unreachable_since"]),
     "seconds_without_arrival": _silent,
@@ -263,7 +254,7 @@ FORMULAS: Mapping[str, Formula] = {
     "partition_rows": lambda tape: float(_partitions(tape)[_place(tape)]),
     "partition_share": lambda tape: _partitions(tape)[_place(tape)] / _partitions(tape).total(),
     "tasks": _tiny_tasks,
-    "spilled_bytes": lambda tape: median_of(total_of(tape.stages(b), "spill_bytes") for b in tape.named()),
+    "spilled_bytes": lambda tape: median(total_of(tape.stages(b), "spill_bytes") for b in tape.named()),
     "persisted_share_of_memory": lambda tape: tape.memory("memory_used_bytes") / tape.memory("memory_max_bytes"),
     "state_share_of_heap": lambda tape: total_of(tape.newest.operators, "memoryUsedBytes") / tape.heap,
     # cores
@@ -278,7 +269,7 @@ FORMULAS: Mapping[str, Formula] = {
     "stretch_of_tasks": _stretch_of_tasks,
     "cores_allowed": lambda tape: float(tape.hosts[-1]["cpu_limit_cores"]),
     "cores_held_back": _held_back,
-    "own_cores_used": lambda tape: sum(cores_by_role(tape).values()),
+    "own_cores_used": lambda tape: sum(tape.cores_by_role.values()),
     "cpu_busy_ratio": _busy,
     "cores_of_other_processes": _others,
     # memory

@@ -3,8 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from tests.evidence.recompute.numbers import total_of
-from tests.evidence.tape import Batch, Json, Tape
+from tests.evidence.tape import Batch, Json, Tape, total_of
 
 PHASES = {
     "latest_offset": "latestOffset", "get_batch": "getBatch", "query_planning": "queryPlanning",

@@ -2,20 +2,10 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from statistics import median
 
-from tests.evidence.recompute.numbers import (
-    Formula,
-    Given,
-    OfBatch,
-    backlog,
-    change,
-    head,
-    median_of,
-    of_each,
-    total_of,
-)
 from tests.evidence.recompute.profile import idle_share
-from tests.evidence.tape import Batch, Json, Tape
+from tests.evidence.tape import Batch, Formula, Given, Json, OfBatch, Tape, total_of
 
 DAY = 86_400.0
 STRETCH = 10.0  # seconds of a trend, ending on multiples of it
@@ -38,11 +28,17 @@ def _delays(tape: Tape) -> Iterator[float]:
     yield from (tape.now - batch.asked for batch in newest[-2:])
 
 
+def _falls_by(tape: Tape) -> Iterator[float]:
+    """Since each earlier batch, in a second."""
+    newest = tape.newest
+    return ((b.backlog - newest.backlog) / (newest.end - b.end) for b in tape.run[:-1] if b.heads)
+
+
 def _arrival(tape: Tape) -> float:
     """Over three batches."""
     latest = tape.run[-3:]
     seconds = latest[-1].asked - latest[0].asked
-    return (head(latest[-1]) - head(latest[0])) / seconds
+    return (latest[-1].head - latest[0].head) / seconds
 
 
 def _processed(tape: Tape) -> float:
@@ -85,7 +81,7 @@ def _stalls(tape: Tape) -> Iterator[Mapping[str, float]]:
     """The newest batches with or without the start of the run: how many are slow, how long, and how far apart."""
     for batches in (tape.steady, tape.whole[1:]):
         window = [batch for batch in batches if batch.start >= tape.now - max(120, 30 * tape.interval)][-60:]
-        usual, rows = median_of(batch.seconds for batch in window), median_of(batch.rows for batch in window)
+        usual, rows = median(batch.seconds for batch in window), median(batch.rows for batch in window)
         least = max(3 * usual, usual + 1.0, 1.05 * tape.interval)
         slow = [b for b in window if b.seconds > max(least, 2 * usual * max(1.0, b.rows / max(1.0, rows)))]
         outlasts = [batch for batch in window if batch.seconds > least]
@@ -95,11 +91,16 @@ def _stalls(tape: Tape) -> Iterator[Mapping[str, float]]:
                 "slow_batches": float(len(slow)),
                 "batches": float(len(window)),
                 "usual_batch_seconds": usual,
-                "slow_batch_excess_seconds": median_of(each.seconds for each in slow) - usual,
-                "slow_batch_spacing_seconds": median_of(b.start - a.start for a, b in pairwise(firsts)),
+                "slow_batch_excess_seconds": median(each.seconds for each in slow) - usual,
+                "slow_batch_spacing_seconds": median(b.start - a.start for a, b in pairwise(firsts)),
                 "waiting_share_of_excess": idle_share(tape, slow, usual),
                 "saving_seconds": sum(each.seconds - usual for each in slow) / len(window),
             }
+
+
+def _each(found: Callable[[Tape], Iterable[Mapping[str, float]]], name: str) -> Formula:
+    """One of the numbers that are found together, for each choice of batches."""
+    return lambda tape: (numbers[name] for numbers in found(tape))
 
 
 # -- a load that creeps up
@@ -132,7 +133,7 @@ def _creep(tape: Tape) -> Iterator[Mapping[str, float]]:
 
 
 def _head_at(tape: Tape, at: float) -> float:
-    looks = [(batch.asked, head(batch)) for batch in tape.all if batch.heads]
+    looks = [(batch.asked, batch.head) for batch in tape.all if batch.heads]
     before = [look for look in looks if look[0] <= at][-1]
     after = next((look for look in looks if look[0] > at), before)
     share = (at - before[0]) / (after[0] - before[0]) if after[0] > before[0] else 0.0
@@ -186,7 +187,7 @@ def _ahead(batch: Batch) -> float:
 
 def _usually_ahead(tape: Tape) -> float:
     before = [batch for batch in tape.run if batch.id < _jump(tape).id and batch.rows][-10:]
-    return median_of(_ahead(batch) for batch in before if {"max", "avg"} <= set(batch.event))
+    return median(_ahead(batch) for batch in before if {"max", "avg"} <= set(batch.event))
 
 
 def _watermark_ahead(tape: Tape) -> float:
@@ -314,10 +315,10 @@ def _sum(of: OfBatch, over: Callable[[Tape], Iterable[Batch]]) -> Formula:
 
 FORMULAS: Mapping[str, Formula] = {
     # delays and loads
-    "ledgerops_source_backlog_offsets": lambda tape: backlog(tape.newest),
-    "backlog_offsets": lambda tape: backlog(tape.newest),
-    "backlog_falls_by": lambda tape: (-each for each in change([b for b in tape.run if b.heads], backlog)),
-    "ledgerops_backlog_drain_seconds": lambda tape: backlog(tape.newest) / tape.told["backlog_falls_by"],
+    "ledgerops_source_backlog_offsets": lambda tape: tape.newest.backlog,
+    "backlog_offsets": lambda tape: tape.newest.backlog,
+    "backlog_falls_by": _falls_by,
+    "ledgerops_backlog_drain_seconds": lambda tape: tape.newest.backlog / tape.told["backlog_falls_by"],
     "ledgerops_source_lag_seconds": Tape.lag,
     "batch_seconds": lambda tape: [tape.newest.seconds, tape.running_seconds or tape.newest.seconds],
     "result_delay_seconds": _delays,
@@ -329,11 +330,11 @@ FORMULAS: Mapping[str, Formula] = {
     "ledgerops_trigger_interval_seconds": lambda tape: tape.interval,
     "ledgerops_last_batch_duration_seconds": lambda tape: tape.newest.seconds,
     "owed_share": lambda tape: _owed(tape)[0],
-    "trigger-overrun: batch_seconds_median": lambda tape: median_of(_owed(tape)[1]),
-    "rate-limited: batch_seconds_median": lambda tape: median_of(batch.seconds for batch in tape.steady[-5:]),
-    "query-stuck: batch_seconds_median": lambda tape: median_of(batch.seconds for batch in tape.whole[1:][-200:]),
-    **{f"intermittent-sink: {name}": of_each(_stalls, name) for name in OF_STALLS},
-    **{f"slow-creep: {name}": of_each(_creep, name) for name in OF_CREEP},
+    "trigger-overrun: batch_seconds_median": lambda tape: median(_owed(tape)[1]),
+    "rate-limited: batch_seconds_median": lambda tape: median(batch.seconds for batch in tape.steady[-5:]),
+    "query-stuck: batch_seconds_median": lambda tape: median(batch.seconds for batch in tape.whole[1:][-200:]),
+    **{f"intermittent-sink: {name}": _each(_stalls, name) for name in OF_STALLS},
+    **{f"slow-creep: {name}": _each(_creep, name) for name in OF_CREEP},
     "slow-creep: window_seconds": lambda tape: [50.0, 300.0, 1800.0],
     # ends and failures
     "ledgerops_batch_running_seconds": lambda tape: tape.now - tape.running["since"] if tape.running else None,
@@ -382,7 +383,7 @@ FORMULAS: Mapping[str, Formula] = {
     "room_bytes": _room,
     "seconds_to_limit": lambda tape: tape.told["room_bytes"] / tape.told["state_bytes_growth_per_second"],
     "eviction-storm: state_rows_removed": lambda tape: _state("numRowsRemoved")(tape)(_storm(tape)),
-    "usual_state_rows_removed": lambda tape: median_of(
+    "usual_state_rows_removed": lambda tape: median(
         _operator(tape, batch).get("numRowsRemoved", 0) for batch in tape.steady if batch.id != _storm(tape).id
     ),
     "state_removal_wall_seconds": _removal_wall,

@@ -2,11 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from statistics import median
 from typing import NamedTuple
 
 from tests.evidence.recompute.batch import parts_of, table_stages
-from tests.evidence.recompute.numbers import Formula, head, median_of, offsets_read, total_of
-from tests.evidence.tape import Batch, Tape, running_tasks
+from tests.evidence.tape import Batch, Formula, Tape, running_tasks, total_of
 
 Seconds = Mapping[str, float]
 
@@ -54,21 +54,21 @@ def profile(tape: Tape) -> Profile:
     with_tasks = all(tape.stages(batch) for batch in batches)
     now, before, more = _typical(tape, batches, with_tasks), None, 0.0
     if usual:
-        rows = max(1.0, median_of(batch.rows for batch in batches) / median_of(batch.rows for batch in usual))
+        rows = max(1.0, median(batch.rows for batch in batches) / median(batch.rows for batch in usual))
         plain = _typical(tape, usual, with_tasks)
         most = {name: seconds if name in FIXED else seconds * rows for name, seconds in plain.items()}
         # of the time that more rows may take only what a part takes of it: the rest is nobody's
         before = {name: max(seconds, min(now[name], most[name])) for name, seconds in plain.items()}
         more = sum(before.values()) - sum(plain.values())
-    duration = median_of(batch.seconds for batch in batches)
+    duration = median(batch.seconds for batch in batches)
     return _waiting(tape, _contended(tape, Profile(_with_driver_gc(tape, now, duration), before, duration, more)))
 
 
 def _typical(tape: Tape, batches: Sequence[Batch], with_tasks: bool) -> Seconds:
     """Medians of the parts' shares, scaled to the median duration."""
     split = [(batch.seconds, parts_of(tape, batch, with_tasks)) for batch in batches]
-    shares = {name: median_of(parts[name] / seconds for seconds, parts in split) for name in NAMES}
-    scale = median_of(batch.seconds for batch in batches) / sum(shares.values())
+    shares = {name: median(parts[name] / seconds for seconds, parts in split) for name in NAMES}
+    scale = median(batch.seconds for batch in batches) / sum(shares.values())
     return {name: share * scale for name, share in shares.items()}
 
 
@@ -127,7 +127,7 @@ def idle_share(tape: Tape, batches: Sequence[Batch], usual: float) -> float:
         if "driver_before" in parts:
             idle = sum(parts[name] for name in (*OF_FUNCTION, "after_tasks", "sink_wait", "waiting"))
             shares.append((idle - sum(parts[name] for name in UNEVEN)) / excess)
-    return min(1.0, median_of(shares))
+    return min(1.0, median(shares))
 
 
 def _saving(tape: Tape) -> float:
@@ -141,10 +141,10 @@ def _saving(tape: Tape) -> float:
 def _needed_offsets(tape: Tape) -> float:
     """The cap with which the query would keep up; rows and the fixed rest take what the profile says."""
     found, newest, run = profile(tape), tape.steady[-5:], tape.run[-3:]
-    seconds = median_of(batch.seconds for batch in newest)
+    seconds = median(batch.seconds for batch in newest)
     for_rows = sum(found.now[name] for name in OF_ROWS) / found.duration * seconds
-    arrival = (head(run[-1]) - head(run[0])) / (run[-1].asked - run[0].asked)
-    read = median_of(map(offsets_read, newest))
+    arrival = (run[-1].head - run[0].head) / (run[-1].asked - run[0].asked)
+    read = median(batch.offsets_read for batch in newest)
     return max(arrival * (seconds - for_rows) / (0.7 - arrival * for_rows / read), arrival * tape.interval / 0.7)
 
 
@@ -164,12 +164,12 @@ def _work_on_rows(tape: Tape) -> Iterator[float]:
 FORMULAS: Mapping[str, Formula] = {
     "work_on_rows_share": _work_on_rows,
     **{f"{name}_seconds": _part(name) for name in (*NAMES, WAITED)},
-    "profile_seconds": lambda tape: median_of(batch.seconds for batch in tape.named()),
+    "profile_seconds": lambda tape: median(batch.seconds for batch in tape.named()),
     "saving_seconds": _saving,
     "needed_offsets": _needed_offsets,
     "failed_tasks": lambda tape: float(sum(total_of(tape.stages(batch), "failed_tasks") for batch in tape.named())),
     "failed_executions": lambda tape: float(sum(len(tape.failed(batch)) for batch in tape.named())),
-    "scanned_rows": lambda tape: median_of(
+    "scanned_rows": lambda tape: median(
         total_of(table_stages(batch, tape.stages(batch)), "records") for batch in tape.named()
     ),
 }
