@@ -232,10 +232,6 @@ class Tape:
         found = self.tasks.get((batch.run, batch.id))
         return found["stages"] if found else []
 
-    def failed(self, batch: Batch) -> Sequence[Json]:
-        """Its statements that ended with an error."""
-        return self.tasks.get((batch.run, batch.id), {}).get("failed", [])
-
     @property
     def running_seconds(self) -> float | None:
         """Of the batch that runs, or that ran when the run ended."""

@@ -10,7 +10,6 @@ PHASES = {
     "wal_commit": "walCommit", "commit_offsets": "commitOffsets", "add_batch": "addBatch",
 }  # fmt: skip
 SPILLED_BYTES = 16 * 2**20  # of a batch, from which its spilling counts
-READ_STAGES = 8  # a batch with so many may have more of which nothing is known, where it is not told
 
 
 def parts_of(tape: Tape, batch: Batch, with_tasks: bool = True) -> Counter[str]:
@@ -18,19 +17,14 @@ def parts_of(tape: Tape, batch: Batch, with_tasks: bool = True) -> Counter[str]:
     found = Counter({name: batch.phase(theirs) for name, theirs in PHASES.items()})
     found["unattributed"] = max(0.0, batch.seconds - found.total())
     adding, stages = found.pop("add_batch"), tape.stages(batch) if with_tasks else []
-    complete = all(stage["started"] is not None and stage["ended"] is not None for stage in stages)
-    told = tape.tasks.get((batch.run, batch.id), {}).get("whole")
-    failed = tape.failed(batch) if with_tasks else []
-    if not (stages or failed) or not complete or told is False or (told is None and len(stages) >= READ_STAGES):
+    if not stages:
         return found + Counter(tasks_unknown=adding)
     at_work = min(adding, _wall(stages))
-    found["failed_statements"] = min(adding - at_work, _wall([*stages, *failed]) - _wall(stages))
     began = batch.end - batch.phase("commitOffsets") - batch.phase("addBatch")
-    idle = adding - at_work - found["failed_statements"]
-    ran = [*stages, *failed]
-    found["after_tasks"] = min(idle, max(0.0, began + adding - max(each["ended"] for each in ran)))
+    idle = adding - at_work
+    found["after_tasks"] = min(idle, max(0.0, began + adding - max(each["ended"] for each in stages)))
     idle -= found["after_tasks"]
-    found["driver_before"] = min(idle, max(0.0, min(each["started"] for each in ran) - began))
+    found["driver_before"] = min(idle, max(0.0, min(each["started"] for each in stages) - began))
     found["driver_between"] = idle - found["driver_before"]
     walls = [max(0.0, stage["ended"] - stage["started"]) for stage in stages]
     cores = tape.cores_during(batch)

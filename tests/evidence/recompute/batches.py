@@ -10,7 +10,7 @@ from tests.evidence.tape import Batch, Formula, Given, Json, OfBatch, Tape, tota
 DAY = 86_400.0
 STRETCH = 10.0  # seconds of a trend, ending on multiples of it
 OF_STALLS = (
-    "slow_batches", "batches", "usual_batch_seconds", "slow_batch_excess_seconds", "slow_batch_spacing_seconds",
+    "slow_batches", "usual_batch_seconds", "slow_batch_excess_seconds", "slow_batch_spacing_seconds",
     "waiting_share_of_excess", "saving_seconds",
 )  # fmt: skip
 OF_CREEP = ("fullness", "fullness_per_minute", "arrival_rows_per_second", "arrival_growth", "seconds_to_capacity")
@@ -89,7 +89,6 @@ def _stalls(tape: Tape) -> Iterator[Mapping[str, float]]:
         if len(firsts) > 1:
             yield {
                 "slow_batches": float(len(slow)),
-                "batches": float(len(window)),
                 "usual_batch_seconds": usual,
                 "slow_batch_excess_seconds": median(each.seconds for each in slow) - usual,
                 "slow_batch_spacing_seconds": median(b.start - a.start for a, b in pairwise(firsts)),

@@ -13,11 +13,10 @@ Seconds = Mapping[str, float]
 # the same for any number of rows; all other parts are compared with the usual for as many rows
 FIXED = {
     "latest_offset", "get_batch", "query_planning", "wal_commit", "commit_offsets", "driver_before", "launch",
-    "many_tasks", "few_rows", "table_scan", "failed_statements",
+    "many_tasks", "few_rows", "table_scan",
 }  # fmt: skip
 WAIT = {  # for no core, or perhaps
     "latest_offset", "get_batch", "slot_wait", "after_tasks", "retries", "gc", "unattributed", "tasks_unknown",
-    "failed_statements",
 }  # fmt: skip
 UNTIL_TASKS = {"slot_wait", "driver_before", "driver_between", "launch"}  # a stage waits there for slots
 TASKS_WAIT = ("source_wait", "waiting", "sink_wait", "uneven_task")
@@ -168,7 +167,6 @@ FORMULAS: Mapping[str, Formula] = {
     "saving_seconds": _saving,
     "needed_offsets": _needed_offsets,
     "failed_tasks": lambda tape: float(sum(total_of(tape.stages(batch), "failed_tasks") for batch in tape.named())),
-    "failed_executions": lambda tape: float(sum(len(tape.failed(batch)) for batch in tape.named())),
     "scanned_rows": lambda tape: median(
         total_of(table_stages(batch, tape.stages(batch)), "records") for batch in tape.named()
     ),
