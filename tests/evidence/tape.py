@@ -188,9 +188,8 @@ class Tape:
 
     @property
     def executors(self) -> Sequence[Json]:
-        """Active executors that run tasks, by the newest look at the machines."""
-        looks = [host for host in self.hosts if host.get("executors")]
-        return [each for each in running_tasks(looks[-1]) if each["active"]] if looks else []
+        """By the newest look at the machines."""
+        return self.hosts[-1]["executors"]
 
     @property
     def is_local(self) -> bool:
@@ -203,7 +202,7 @@ class Tape:
     def cores_during(self, batch: Batch) -> Mapping[str, int]:
         """By executor, of those that ran tasks when they were last seen before its end."""
         looks = [host for host in self.hosts if host["at"] <= batch.end]
-        return {each["executor_id"]: each["cores"] for each in running_tasks(looks[-1]) if each["active"]}
+        return {each["executor_id"]: each["cores"] for each in looks[-1]["executors"]}
 
     def memory(self, what: str) -> float:
         """The sum over the executors of one of their figures, in bytes."""
@@ -265,11 +264,6 @@ OfBatch = Callable[[Batch], float]
 
 def total_of(rows: Iterable[Json], key: str) -> float:
     return float(sum(row[key] for row in rows))
-
-
-def running_tasks(host: Json) -> Sequence[Json]:
-    """The executors of one look at the machines that can run tasks: the driver of a cluster has no cores."""
-    return [each for each in host["executors"] if each["cores"] or each["executor_id"] != "driver"]
 
 
 def instant(text: object) -> float:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise, takewhile
+from itertools import pairwise
 from statistics import median
 
 from tests.evidence.recompute.batch import tiny
@@ -126,11 +126,10 @@ def _others(tape: Tape) -> float:
 
 
 def _judged(tape: Tape) -> list[list[Batch]]:
-    """The newest five batches, the newest late ones, or those of them that follow each other."""
+    """The newest five batches, or the newest late ones."""
     whole = tape.whole[1:] or tape.run[-1:]
     late = [batch for batch in tape.steady if 0 < 1.05 * tape.interval < batch.seconds]
-    row = list(takewhile(lambda batch: 0 < 1.05 * tape.interval < batch.seconds, reversed(whole)))[::-1]
-    return [batches[-5:] for batches in (whole, late, row) if batches]
+    return [batches[-5:] for batches in (whole, late) if batches]
 
 
 def _usual(tape: Tape) -> list[Batch]:
@@ -179,16 +178,13 @@ def _stretch_of_tasks(tape: Tape) -> list[float]:
 def _cores(tape: Tape, since: float, until: float) -> float:
     """Cores that the tasks of a query take between two instants: those of a second of its batches, times the share of
     the time that its batches take."""
-    ran = spent = 0.0
-    for batch in sorted(tape.run, key=lambda each: -each.start):
-        stages = tape.stages(batch)
-        if batch.end <= until and stages and (batch.end >= since or not spent):
-            ran, spent = ran + total_of(stages, "run_seconds"), spent + batch.seconds
+    own = [batch for batch in tape.run if since <= batch.end <= until and tape.stages(batch)]
+    ran = sum(total_of(tape.stages(batch), "run_seconds") for batch in own)
     spans = [(batch.start, batch.end) for batch in tape.run if batch.end >= since and batch.start <= until]
     if tape.running is not None:
         spans.append((max(tape.running["since"], tape.newest.end if tape.all else 0.0), until))
     busy = sum(max(0.0, min(end, until) - max(begin, since)) for begin, end in spans)
-    return ran / spent * min(1.0, busy / (until - since))
+    return ran / sum(batch.seconds for batch in own) * busy / (until - since)
 
 
 def _cores_now(tape: Tape, of: Tape) -> list[float]:
@@ -196,12 +192,6 @@ def _cores_now(tape: Tape, of: Tape) -> list[float]:
     return [
         _cores(of, batches[0].start, tape.now if tape.running_seconds else batches[-1].end) for batches in _judged(tape)
     ]
-
-
-def _neighbour_before(tape: Tape) -> float:
-    since, until, other = _usual(tape)[0].start, _usual(tape)[-1].end, tape.beside(tape.name)
-    begun = max((batch.start for batch in other.run if batch.end <= until), default=until)
-    return _cores(other, max(since, min(begun, until - MINUTE)), until)
 
 
 # -- the observer
@@ -259,7 +249,7 @@ FORMULAS: Mapping[str, Formula] = {
     "state_share_of_heap": lambda tape: total_of(tape.newest.operators, "memoryUsedBytes") / tape.heap,
     # cores
     "neighbour_cores": lambda tape: _cores_now(tape, tape.beside(tape.name)),
-    "usual_neighbour_cores": _neighbour_before,
+    "usual_neighbour_cores": lambda tape: _cores(tape.beside(tape.name), _usual(tape)[0].start, _usual(tape)[-1].end),
     "own_cores": lambda tape: _cores_now(tape, tape),
     "slots": lambda tape: float(tape.cores),
     "slowdown_at_equal_rows": lambda tape: [_slowdown(batches, _usual(tape)) for batches in _judged(tape)],

@@ -14,17 +14,15 @@ OF_STALLS = (
     "waiting_share_of_excess", "saving_seconds",
 )  # fmt: skip
 OF_CREEP = ("fullness", "fullness_per_minute", "arrival_rows_per_second", "arrival_growth", "seconds_to_capacity")
-CAPS = ("maxoffsetspertrigger", "maxrowspertrigger")
 
 
 # -- delays and loads
 
 
 def _delays(tape: Tape) -> Iterator[float]:
-    """From when a batch asked for its offsets, or from the trigger that it missed, to the next one's end or now."""
+    """From when a batch asked for its offsets to the next one's end, or now."""
     newest = tape.run[-3:]
-    for before, batch in pairwise(newest):
-        yield from (batch.end - begin for begin in (before.asked, batch.start - tape.interval))
+    yield from (batch.end - before.asked for before, batch in pairwise(newest))
     yield from (tape.now - batch.asked for batch in newest[-2:])
 
 
@@ -43,9 +41,7 @@ def _arrival(tape: Tape) -> float:
 
 def _processed(tape: Tape) -> float:
     latest = tape.run[-3:]
-    untold = [s for batch in latest if batch.heads for s in batch.raw["sources"] if not s.get("latestOffset")]
-    rows = sum(batch.rows for batch in latest) - total_of(untold, "numInputRows")
-    return rows / sum(max(batch.seconds, tape.interval) for batch in latest)
+    return sum(batch.rows for batch in latest) / sum(max(batch.seconds, tape.interval) for batch in latest)
 
 
 def _breach(tape: Tape) -> Given:
@@ -78,26 +74,22 @@ def _owed(tape: Tape) -> tuple[float, Sequence[float]]:
 
 
 def _stalls(tape: Tape) -> Iterator[Mapping[str, float]]:
-    """The newest batches with or without the start of the run: how many are slow, how long, and how far apart."""
-    for batches in (tape.steady, tape.whole[1:]):
-        window = [batch for batch in batches if batch.start >= tape.now - max(120, 30 * tape.interval)][-60:]
-        usual, rows = median(batch.seconds for batch in window), median(batch.rows for batch in window)
-        least = max(3 * usual, usual + 1.0, 1.05 * tape.interval)
-        slow = [b for b in window if b.seconds > max(least, 2 * usual * max(1.0, b.rows / max(1.0, rows)))]
-        outlasts = [batch for batch in window if batch.seconds > least]
-        firsts = [b for before, b in pairwise([None, *window]) if b in slow and before not in outlasts]
-        if len(firsts) > 1:
-            yield {
-                "slow_batches": float(len(slow)),
-                "usual_batch_seconds": usual,
-                "slow_batch_excess_seconds": median(each.seconds for each in slow) - usual,
-                "slow_batch_spacing_seconds": median(b.start - a.start for a, b in pairwise(firsts)),
-                "waiting_share_of_excess": idle_share(tape, slow, usual),
-                "saving_seconds": sum(each.seconds - usual for each in slow) / len(window),
-            }
+    """The newest batches: how many are slow, how long, and how far apart."""
+    window = [batch for batch in tape.steady if batch.start >= tape.now - max(120, 30 * tape.interval)][-60:]
+    usual = median(batch.seconds for batch in window)
+    slow = [batch for batch in window if batch.seconds > 3 * usual]
+    firsts = [batch for before, batch in pairwise([None, *window]) if batch in slow and before not in slow]
+    yield {
+        "slow_batches": float(len(slow)),
+        "usual_batch_seconds": usual,
+        "slow_batch_excess_seconds": median(each.seconds for each in slow) - usual,
+        "slow_batch_spacing_seconds": median(b.start - a.start for a, b in pairwise(firsts)),
+        "waiting_share_of_excess": idle_share(tape, slow, usual),
+        "saving_seconds": sum(each.seconds - usual for each in slow) / len(window),
+    }
 
 
-def _each(found: Callable[[Tape], Iterable[Mapping[str, float]]], name: str) -> Formula:
+def _number(found: Callable[[Tape], Iterable[Mapping[str, float]]], name: str) -> Formula:
     """One of the numbers that are found together, for each choice of batches."""
     return lambda tape: (numbers[name] for numbers in found(tape))
 
@@ -106,28 +98,23 @@ def _each(found: Callable[[Tape], Iterable[Mapping[str, float]]], name: str) -> 
 
 
 def _creep(tape: Tape) -> Iterator[Mapping[str, float]]:
-    """By the five parts of a window that begin and end on multiples of ten seconds."""
-    size, caps = round(tape.told["window_seconds"] / STRETCH / 5), tape.plan.get("rate_limits") or {}
-    cap = min((int(each) for name, each in caps.items() if name.lower() in CAPS), default=0)
+    """By the five parts of a window that begin and end on multiples of ten seconds; the newest may not be over yet."""
+    size = round(tape.told["window_seconds"] / STRETCH / 5)
     known = sorted({batch.end - batch.end % STRETCH + STRETCH for batch in tape.all})
     for ends in (known, known[:-1]):
         edges, fulls, rates = ends[-5 * size - 1 :: size], [], []
         for begin, end in pairwise(edges):
-            own = [batch for batch in tape.all if begin <= batch.end < end]
-            seconds, rows = sum(batch.seconds for batch in own) / len(own), sum(batch.rows for batch in own) / len(own)
-            fulls.append(max(seconds / tape.interval, rows / cap if cap else 0.0))
+            own = [batch.seconds for batch in tape.all if begin <= batch.end < end]
+            fulls.append(sum(own) / len(own) / tape.interval)
             until = min(end, tape.newest.asked)
             rates.append((_head_at(tape, until) - _head_at(tape, begin)) / (until - begin))
-        # steps of a hundredth of a part, where the rule solves an equation
-        step = fulls[-1] - fulls[-2]
-        bend = min(0.0, step - (fulls[-2] - fulls[-3]))
-        full = (n / 100 for n in range(20_000) if fulls[-1] + (step + bend / 2) * n / 100 + bend / 2 * n * n / 1e4 >= 1)
+        parts_left = (1 - fulls[-1]) / (fulls[-1] - fulls[-2])
         yield {
             "fullness": fulls[-1],
             "fullness_per_minute": (fulls[-1] - fulls[0]) / (edges[-1] - edges[1]) * 60,
             "arrival_rows_per_second": rates[-1],
             "arrival_growth": rates[-1] / rates[0] - 1,
-            "seconds_to_capacity": max(0.0, (next(full, float("inf")) - 0.5) * (edges[-1] - edges[-2])),
+            "seconds_to_capacity": max(0.0, (parts_left - 0.5) * (edges[-1] - edges[-2])),
         }
 
 
@@ -143,30 +130,24 @@ def _head_at(tape: Tape, at: float) -> float:
 
 
 def _in_window(tape: Tape) -> list[float]:
-    """The batch in which each failure of the last quarter of an hour happened."""
-    newest = [heard for at, heard in tape.failures if at >= tape.failures[-1][0] - 900]
-    return [tape.all[heard - 1].id + 1 if heard else 0 for heard in newest]
+    """The batch in which each failure happened."""
+    return [tape.all[heard - 1].id + 1 if heard else 0 for _, heard in tape.failures]
 
 
 # -- event time
 
 
-def _dropped(batch: Batch, operator: str | None = None) -> float:
-    own = [each for each in batch.operators if operator in (None, each["operatorName"])]
-    return float(sum(each.get("numRowsDroppedByWatermark", 0) for each in own))
+def _dropped(batch: Batch) -> float:
+    return total_of(batch.operators, "numRowsDroppedByWatermark")
 
 
 def _dropped_minute(tape: Tape) -> float:
-    return sum(_dropped(batch, tape.name) for batch in _lately(tape))
-
-
-def _lately(tape: Tape) -> Sequence[Batch]:
-    return tape.since(max(60, 3 * tape.interval))
+    return sum(map(_dropped, tape.since(60)))
 
 
 def _oldest_dropped(tape: Tape) -> float:
     """How far the oldest row was behind the watermark, in the batches of the last minute that dropped rows."""
-    dropping = [b for b in tape.run if (b.start >= tape.now - 60 or b in tape.run[-3:]) and _dropped(b)]
+    dropping = [batch for batch in tape.run if batch.start >= tape.now - 60 and _dropped(batch)]
     return max(batch.event.get("watermark", 0.0) - batch.event["min"] for batch in dropping)
 
 
@@ -189,11 +170,6 @@ def _usually_ahead(tape: Tape) -> float:
     return median(_ahead(batch) for batch in before if {"max", "avg"} <= set(batch.event))
 
 
-def _watermark_ahead(tape: Tape) -> float:
-    newest = next(batch for batch in reversed(tape.run) if "avg" in batch.event)
-    return tape.run[-1].event["watermark"] - min(newest.event["avg"], newest.end)
-
-
 def _moves(tape: Tape, key: str) -> list[Batch]:
     """The batches in which a time rose above all before, the first one with it included."""
     found: list[Batch] = []
@@ -204,24 +180,23 @@ def _moves(tape: Tape, key: str) -> list[Batch]:
 
 
 def _rows_meanwhile(tape: Tape) -> Iterator[float]:
-    """After the batch in which a time last moved, was first seen, or in which the remembered run begins."""
-    known = [*_moves(tape, "watermark")[-1:], *_moves(tape, "max")[-1:], *_moves(tape, "max")[:1], tape.run[0]]
+    """After the batch in which the watermark last moved, or in which the remembered run begins."""
+    known = [*_moves(tape, "watermark")[-1:], tape.run[0]]
     return (float(sum(b.rows for b in tape.run if b.id > max(first.id, tape.run[0].id))) for first in known)
 
 
 def _silent_rows(tape: Tape) -> float:
-    first = next(iter(_moves(tape, "watermark")[-1:]), tape.run[0])
-    sources = [each for batch in tape.run if batch.id > first.id for each in batch.raw["sources"]]
-    return float(sum(each.get("numInputRows", 0) for each in sources if tape.name in each["description"]))
+    since = _moves(tape, "watermark")[-1].id
+    sources = [each for batch in tape.run if batch.id > since for each in batch.raw["sources"]]
+    return total_of((each for each in sources if tape.name in each["description"]), "numInputRows")
 
 
 # -- state
 
 
 def _operator(tape: Tape, batch: Batch) -> Json:
-    """The operator that the finding names; `-2` is the second of its kind."""
-    name, _, number = tape.name.partition("-")
-    return [each for each in batch.operators if each["operatorName"] == name][int(number or 1) - 1]
+    """The operator that the finding names."""
+    return next(each for each in batch.operators if each["operatorName"] == tape.name.partition("-")[0])
 
 
 def _state(key: str) -> Callable[[Tape], OfBatch]:
@@ -267,9 +242,7 @@ def _storm(tape: Tape) -> Batch:
 
 
 def _removal_wall(tape: Tape) -> float:
-    operator = _operator(tape, _storm(tape))
-    told = (operator.get("numShufflePartitions"), operator.get("numStateStoreInstances"), tape.cores)
-    return float(operator["allRemovalsTimeMs"]) / 1000 / min((number for number in told if number), default=1)
+    return float(_operator(tape, _storm(tape))["allRemovalsTimeMs"]) / 1000 / tape.cores
 
 
 def _uploaded(tape: Tape) -> int:
@@ -287,17 +260,16 @@ def _snapshot_age(tape: Tape) -> float:
 
 
 def _latest(tape: Tape) -> list[Batch]:
-    return tape.since(120) or tape.run[-1:]
+    return tape.since(120)
 
 
-def _booked(batch: Batch, side: str, key: str) -> float | None:
+def _booked(batch: Batch, side: str, key: str) -> float:
     rows = [row for name, row in batch.observed.items() if name.startswith(f"ledgerops_book_{side}")]
-    return sum(float(row.get(key) or 0) for row in rows) if rows else None
+    return sum(float(row.get(key) or 0) for row in rows)
 
 
 def _missing(batch: Batch, key: str) -> float:
-    entered, left = _booked(batch, "in", key), _booked(batch, "out", key)
-    return entered - left if entered is not None and left is not None else 0.0
+    return _booked(batch, "in", key) - _booked(batch, "out", key)
 
 
 def _unbalanced(tape: Tape) -> list[Batch]:
@@ -332,8 +304,8 @@ FORMULAS: Mapping[str, Formula] = {
     "trigger-overrun: batch_seconds_median": lambda tape: median(_owed(tape)[1]),
     "rate-limited: batch_seconds_median": lambda tape: median(batch.seconds for batch in tape.steady[-5:]),
     "query-stuck: batch_seconds_median": lambda tape: median(batch.seconds for batch in tape.whole[1:][-200:]),
-    **{f"intermittent-sink: {name}": _each(_stalls, name) for name in OF_STALLS},
-    **{f"slow-creep: {name}": _each(_creep, name) for name in OF_CREEP},
+    **{f"intermittent-sink: {name}": _number(_stalls, name) for name in OF_STALLS},
+    **{f"slow-creep: {name}": _number(_creep, name) for name in OF_CREEP},
     "slow-creep: window_seconds": lambda tape: [50.0, 300.0, 1800.0],
     # ends and failures
     "ledgerops_batch_running_seconds": lambda tape: tape.now - tape.running["since"] if tape.running else None,
@@ -346,14 +318,16 @@ FORMULAS: Mapping[str, Formula] = {
     # event time
     "allowed_lateness_seconds": lambda tape: tape.lateness,
     "rows_dropped_last_minute": _dropped_minute,
-    "dropped_share": lambda tape: min(1.0, _dropped_minute(tape) / sum(batch.rows for batch in _lately(tape))),
-    "rows_dropped_since_began": lambda tape: sum(_dropped(batch, tape.name) for batch in tape.run),
+    "dropped_share": lambda tape: min(1.0, _dropped_minute(tape) / sum(batch.rows for batch in tape.since(60))),
+    "rows_dropped_since_began": lambda tape: sum(map(_dropped, tape.run)),
     "oldest_row_behind_watermark_seconds": _oldest_dropped,
     "jump_batch_id": lambda tape: float(_jump(tape).id),
     "watermark_jump_seconds": _jumped,
     "event_time_max_ahead_seconds": lambda tape: _ahead(_jump(tape)),
     "event_time_max_usually_ahead_seconds": _usually_ahead,
-    "watermark_ahead_of_rows_seconds": _watermark_ahead,
+    "watermark_ahead_of_rows_seconds": lambda tape: next(
+        tape.run[-1].event["watermark"] - batch.event["avg"] for batch in reversed(tape.run) if "avg" in batch.event
+    ),
     "watermark_ahead_of_clock_seconds": lambda tape: tape.run[-1].event["watermark"] - tape.run[-1].end,
     "event_time_ahead_of_clock_seconds": lambda tape: next(
         batch.event["max"] - batch.end
@@ -394,7 +368,7 @@ FORMULAS: Mapping[str, Formula] = {
     "unbalanced_batches": lambda tape: float(len(_unbalanced(tape))),
     "missing_rows": _sum(lambda batch: _missing(batch, "rows"), _unbalanced),
     "missing_amount": _sum(lambda batch: _missing(batch, "amount"), _unbalanced),
-    "rows_booked": _sum(lambda batch: _booked(batch, "in", "rows") or 0.0, _latest),
+    "rows_booked": _sum(lambda batch: _booked(batch, "in", "rows"), _latest),
     "conflicting_rows": _sum(_conflicts, _latest),
     "conflicting_share": lambda tape: sum(map(_conflicts, _latest(tape))) / sum(batch.rows for batch in _latest(tape)),
     "conflicting_batches": _sum(lambda batch: float(_conflicts(batch) > 0), _latest),

@@ -6,7 +6,7 @@ from statistics import median
 from typing import NamedTuple
 
 from tests.evidence.recompute.batch import parts_of, table_stages
-from tests.evidence.tape import Batch, Formula, Tape, running_tasks, total_of
+from tests.evidence.tape import Batch, Formula, Tape, total_of
 
 Seconds = Mapping[str, float]
 
@@ -76,7 +76,7 @@ def _with_driver_gc(tape: Tape, now: Seconds, duration: float) -> Seconds:
     all that wants a core."""
     if not tape.is_local:
         return now
-    looks = [running_tasks(host) for host in tape.hosts if host["at"] >= tape.hosts[-1]["at"] - 30]
+    looks = [host["executors"] for host in tape.hosts if host["at"] >= tape.hosts[-1]["at"] - 30]
     gc, run = (total_of(looks[-1], key) - total_of(looks[0], key) for key in ("gc_seconds", "run_seconds"))
     missing = (gc / run if run else 0.0) * duration - now["gc"]
     wanting = {name: seconds for name, seconds in now.items() if name not in WAIT}
