@@ -70,8 +70,7 @@ class Batch(NamedTuple):
         for source in self.raw.get("sources", ()):
             value = source.get(which)
             for topic, partitions in value.items() if isinstance(value, Mapping) else ():
-                if isinstance(partitions, Mapping):
-                    found |= {(topic, number): int(offset) for number, offset in partitions.items()}
+                found |= {(topic, number): int(offset) for number, offset in partitions.items()}
         return found
 
     @property
@@ -79,9 +78,9 @@ class Batch(NamedTuple):
         return float(sum(self.read().values()))
 
     def read(self) -> Mapping[Place, int]:
-        """Offsets from where it began to where it ended, of partitions of which both are told."""
+        """Offsets from where it began to where it ended."""
         began = self.offsets("startOffset")
-        return {place: end - began[place] for place, end in self.offsets("endOffset").items() if place in began}
+        return {place: end - began[place] for place, end in self.offsets("endOffset").items()}
 
 
 class Tape:
@@ -91,7 +90,7 @@ class Tape:
         self.lines, self.query, self.now, self.finding = lines, query, now, finding
         self.all: list[Batch] = []
         self.seen: dict[str, list[Json]] = defaultdict(list)  # all that was recorded, by kind, each with `at`
-        self.failures: list[tuple[float, int]] = []  # with how many batches had been heard of before
+        self.failures: list[int] = []  # how many batches had been heard of before each
         self.running: Json | None = None
         self.cut: Json | None = None  # what ran when the run ended
         for line in lines:
@@ -116,13 +115,9 @@ class Tape:
                 times = data.get("durationMs", {})
                 seconds = float(times.get("triggerExecution", data.get("batchDuration", 0))) / 1000
                 rows, begin = int(data.get("numInputRows", 0)), instant(data["timestamp"])
-                batch = Batch(data, int(data["batchId"]), data["runId"], begin, seconds, rows)
-                if not self.all or (self.newest.run, self.newest.id) != (batch.run, batch.id):
-                    self.all.append(batch)
-            case "started":
-                self.cut = None
+                self.all.append(Batch(data, int(data["batchId"]), data["runId"], begin, seconds, rows))
             case "terminated" if data.get("exception"):
-                self.failures.append((instant(data.get("timestamp")) or data["at"], len(self.all)))
+                self.failures.append(len(self.all))
             case "batch_running":
                 self.running = data
 
@@ -204,10 +199,6 @@ class Tape:
         looks = [host for host in self.hosts if host["at"] <= batch.end]
         return {each["executor_id"]: each["cores"] for each in looks[-1]["executors"]}
 
-    def memory(self, what: str) -> float:
-        """The sum over the executors of one of their figures, in bytes."""
-        return float(sum(each[what] for each in self.executors))
-
     @property
     def heap(self) -> float:
         return float(sum(each["memory_max_bytes"] / 0.6 + 300 * 2**20 for each in self.executors))
@@ -215,9 +206,9 @@ class Tape:
     @property
     def looks(self) -> list[Json]:
         """At the machine, from the newest one that is four seconds older than the last."""
-        known = [host for host in self.hosts if host.get("cpu_busy_ratio") is not None]
-        older = [place for place, host in enumerate(known) if host["at"] <= known[-1]["at"] - 4.0]
-        return known[older[-1] :] if older else []
+        known = [host for host in self.hosts if host["cpu_busy_ratio"] is not None]
+        since = max(host["at"] for host in known if host["at"] <= known[-1]["at"] - 4.0)
+        return [host for host in known if host["at"] >= since]
 
     @property
     def cores_by_role(self) -> dict[str, float]:
@@ -234,9 +225,9 @@ class Tape:
     @property
     def running_seconds(self) -> float | None:
         """Of the batch that runs, or that ran when the run ended."""
-        if self.running is not None:
-            return max(0.0, self.now - self.running["since"])
-        return max(0.0, self.ends[-1][0] - self.cut["since"]) if self.cut is not None and self.ends else None
+        if self.running is None:
+            return self.ends[-1][0] - float(self.cut["since"]) if self.cut and self.ends else None
+        return self.now - float(self.running["since"])
 
     def was_head(self, place: Place, offset: int) -> float:
         """When an offset was last the head of its partition, between the heads that were seen; ValueError if never."""
@@ -250,11 +241,9 @@ class Tape:
 
     def lag(self, only: Place | None = None) -> float | None:
         """Now less the instant at which the newest batch's end was the head; the largest over the partitions."""
-        lags = [0.0]
-        for place, end in self.newest.offsets("endOffset").items():
-            if only in (None, place) and self.newest.heads.get(place, end) > end:
-                lags.append(self.now - self.was_head(place, end))
-        return max(lags)
+        ends = self.newest.offsets("endOffset").items()
+        unread = [(place, end) for place, end in ends if only in (None, place) and self.newest.heads[place] > end]
+        return max((self.now - self.was_head(place, end) for place, end in unread), default=0.0)
 
 
 Given = float | None | Iterable[float]

@@ -245,7 +245,9 @@ FORMULAS: Mapping[str, Formula] = {
     "partition_share": lambda tape: _partitions(tape)[_place(tape)] / _partitions(tape).total(),
     "tasks": _tiny_tasks,
     "spilled_bytes": lambda tape: median(total_of(tape.stages(b), "spill_bytes") for b in tape.named()),
-    "persisted_share_of_memory": lambda tape: tape.memory("memory_used_bytes") / tape.memory("memory_max_bytes"),
+    "persisted_share_of_memory": lambda tape: (
+        total_of(tape.executors, "memory_used_bytes") / total_of(tape.executors, "memory_max_bytes")
+    ),
     "state_share_of_heap": lambda tape: total_of(tape.newest.operators, "memoryUsedBytes") / tape.heap,
     # cores
     "neighbour_cores": lambda tape: _cores_now(tape, tape.beside(tape.name)),

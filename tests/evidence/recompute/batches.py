@@ -131,7 +131,7 @@ def _head_at(tape: Tape, at: float) -> float:
 
 def _in_window(tape: Tape) -> list[float]:
     """The batch in which each failure happened."""
-    return [tape.all[heard - 1].id + 1 if heard else 0 for _, heard in tape.failures]
+    return [tape.all[heard - 1].id + 1 if heard else 0 for heard in tape.failures]
 
 
 # -- event time
