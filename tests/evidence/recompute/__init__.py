@@ -2,7 +2,8 @@
 
 A diagnosis may be wrong in two ways: it blames the wrong thing, or its numbers are not there. Drills find the first;
 this finds the second. Nothing here is shared with what is checked. Which batches a rule compares is its own choice: a
-formula may give a number for each choice, and then the finding must tell one of them.
+formula may give a number for each choice, and then the finding must tell one of them. A formula has what the recordings
+need to agree: one that a new recording contradicts is to be completed, where the rule is right.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -12,11 +12,11 @@ PHASES = {
 SPILLED_BYTES = 16 * 2**20  # of a batch, from which its spilling counts
 
 
-def parts_of(tape: Tape, batch: Batch, with_tasks: bool = True) -> Counter[str]:
+def parts_of(tape: Tape, batch: Batch) -> Counter[str]:
     """Seconds by part; they add up to the duration."""
     found = Counter({name: batch.phase(theirs) for name, theirs in PHASES.items()})
     found["unattributed"] = max(0.0, batch.seconds - found.total())
-    adding, stages = found.pop("add_batch"), tape.stages(batch) if with_tasks else []
+    adding, stages = found.pop("add_batch"), tape.stages(batch)
     if not stages:
         return found + Counter(tasks_unknown=adding)
     at_work = min(adding, _wall(stages))

@@ -50,11 +50,10 @@ class Profile(NamedTuple):
 
 def profile(tape: Tape) -> Profile:
     batches, usual = tape.named(), tape.named("usual_batches")
-    with_tasks = all(tape.stages(batch) for batch in batches)
-    now, before, more = _typical(tape, batches, with_tasks), None, 0.0
+    now, before, more = _typical(tape, batches), None, 0.0
     if usual:
         rows = max(1.0, median(batch.rows for batch in batches) / median(batch.rows for batch in usual))
-        plain = _typical(tape, usual, with_tasks)
+        plain = _typical(tape, usual)
         most = {name: seconds if name in FIXED else seconds * rows for name, seconds in plain.items()}
         # of the time that more rows may take only what a part takes of it: the rest is nobody's
         before = {name: max(seconds, min(now[name], most[name])) for name, seconds in plain.items()}
@@ -63,9 +62,9 @@ def profile(tape: Tape) -> Profile:
     return _waiting(tape, _contended(tape, Profile(_with_driver_gc(tape, now, duration), before, duration, more)))
 
 
-def _typical(tape: Tape, batches: Sequence[Batch], with_tasks: bool) -> Seconds:
+def _typical(tape: Tape, batches: Sequence[Batch]) -> Seconds:
     """Medians of the parts' shares, scaled to the median duration."""
-    split = [(batch.seconds, parts_of(tape, batch, with_tasks)) for batch in batches]
+    split = [(batch.seconds, parts_of(tape, batch)) for batch in batches]
     shares = {name: median(parts[name] / seconds for seconds, parts in split) for name in NAMES}
     scale = median(batch.seconds for batch in batches) / sum(shares.values())
     return {name: share * scale for name, share in shares.items()}
