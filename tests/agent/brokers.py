@@ -38,6 +38,13 @@ class Queries:
         self.registry.ingest(Observation(T0 + 2.0 * self.batch + 1, "terminated", query, {"runId": run_id}))
 
 
+def reading(description: str = "KafkaV2[Subscribe[t]]") -> Queries:
+    """The queries of an application with one, `a`, which has read a partition up to 4."""
+    queries = Queries()
+    queries.read("a", {"t": {"0": 4}}, description=description)
+    return queries
+
+
 def produce(kafka: Kafka, topic: str, counts: Mapping[int, int]) -> None:
     """So many records into each partition, written when this returns."""
     from confluent_kafka import Producer

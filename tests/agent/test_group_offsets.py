@@ -12,7 +12,7 @@ from ledgerops.agent.kafka_proxy import MAX_FAILED_REQUESTS, BrokerError, Broker
 from ledgerops.agent.kafka_subprocess import OffsetClient
 from ledgerops.common.kafka import KafkaClient, reach
 from ledgerops.servers.kafka import Kafka
-from tests.agent.brokers import Queries, asks, closed, produce  # noqa: F401
+from tests.agent.brokers import Queries, asks, closed, produce, reading  # noqa: F401
 from tests.tables import cases
 
 GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
@@ -28,13 +28,6 @@ def committing(kafka: Kafka):
 
 def committer(queries: Queries, broker: BrokerProxy) -> OffsetCommitter:
     return OffsetCommitter(queries.runs, broker, "ledgerops.{query}")
-
-
-def reading() -> Queries:
-    """The queries of an application with one: it reads a partition."""
-    queries = Queries()
-    queries.read("a", {"t": {"0": 4}})
-    return queries
 
 
 def commit(made: OffsetCommitter) -> None:

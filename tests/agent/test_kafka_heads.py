@@ -18,7 +18,7 @@ from ledgerops.model.observations import build
 from ledgerops.model.records import Heads
 from ledgerops.model.spark_progress import BadRecord
 from ledgerops.servers.kafka import Kafka
-from tests.agent.brokers import Queries, asks, closed, produce  # noqa: F401
+from tests.agent.brokers import Queries, asks, closed, produce, reading  # noqa: F401
 from tests.agent.fakes import queue
 from tests.build import T0
 from tests.tables import cases
@@ -29,13 +29,6 @@ NOBODY = KafkaClient("127.0.0.1:1")
 def told(box: EventQueue):
     """What was put since the last time, by query."""
     return {event.query: orjson.loads(event.data) for event in box.take(0.0) if event.kind == "offsets"}
-
-
-def reading(topic: str = "t", **options) -> Queries:
-    """The queries of an application with one: it reads a partition."""
-    queries = Queries()
-    queries.read("a", {topic: {"0": 0}}, **options)
-    return queries
 
 
 def collector(queries: Queries, client: KafkaClient = NOBODY):
