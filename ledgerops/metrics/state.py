@@ -2,7 +2,8 @@
 
 Names and meanings of the custom metrics are those of RocksDBStateStoreProvider, HDFSBackedStateStoreProvider and the
 state operators of Spark 3.5 to 4.3. RocksDB's times and counts are of one batch, summed over partitions, so they are
-counters here; HDFS's cache counts go on from batch to batch in Spark itself.
+counters here; those of the upload of a snapshot are of each partition's last one, and told again in every batch until
+the next. HDFS's cache counts go on from batch to batch in Spark itself.
 """
 
 from collections.abc import Callable, Iterator
@@ -70,15 +71,15 @@ CUSTOM: tuple[tuple[str, str, Taken, float, str], ...] = (
     ("rocksdbTotalCompactionLatencyMs", "rocksdb_compaction_seconds_total", "add", MS, "Time of compactions."),
     ("rocksdbGetCount", "rocksdb_gets_total", "add", ONE, "RocksDB reads."),
     ("rocksdbPutCount", "rocksdb_puts_total", "add", ONE, "RocksDB writes."),
-    ("rocksdbFilesCopied", "rocksdb_files_copied_total", "add", ONE, "SST files uploaded."),
-    ("rocksdbFilesReused", "rocksdb_files_reused_total", "add", ONE, "SST files that were uploaded before."),
+    ("rocksdbFilesCopied", "rocksdb_copied_files", "newest", ONE, "SST files uploaded with the last snapshot of each partition."),
+    ("rocksdbFilesReused", "rocksdb_reused_files", "newest", ONE, "SST files of the last snapshot of each partition that were uploaded before."),
     ("rocksdbReadBlockCacheHitCount", "rocksdb_block_cache_hits_total", "add", ONE, "Block cache hits."),
     ("rocksdbReadBlockCacheMissCount", "rocksdb_block_cache_misses_total", "add", ONE, "Block cache misses."),
     ("rocksdbNumLoadedFromDfs", "rocksdb_loads_from_dfs_total", "add", ONE, "State versions loaded from the checkpoint, not from local files."),
     ("rocksdbNumSnapshotsAutoRepaired", "rocksdb_snapshots_repaired_total", "add", ONE, "Broken snapshots that were passed over by replaying changelogs."),
     ("rocksdbForceSnapshotCount", "rocksdb_forced_snapshots_total", "add", ONE, "Snapshots forced outside the schedule."),
     ("rocksdbNumReplayChangelogFiles", "rocksdb_changelog_files_replayed_total", "add", ONE, "Changelog files replayed while loading."),
-    ("rocksdbBytesCopied", "rocksdb_copied_bytes_total", "add", ONE, "Bytes uploaded to the checkpoint."),
+    ("rocksdbBytesCopied", "rocksdb_copied_bytes", "newest", ONE, "Bytes uploaded with the last snapshot of each partition."),
     ("rocksdbTotalBytesRead", "rocksdb_read_bytes_total", "add", ONE, "Bytes read."),
     ("rocksdbTotalBytesWritten", "rocksdb_written_bytes_total", "add", ONE, "Bytes written."),
     ("rocksdbTotalBytesReadThroughIterator", "rocksdb_iterator_read_bytes_total", "add", ONE, "Bytes read through iterators."),

@@ -82,6 +82,14 @@ def test_milliseconds_become_seconds_and_sizes_stay_bytes():
     assert series(BY_NAME["ledgerops_rocksdb_sst_bytes"], done) == {("stateStoreSave",): 4096.0}
 
 
+def test_what_an_upload_of_state_took_is_not_added_up_because_spark_tells_it_again_until_the_next_one():
+    upload = operator(custom={"rocksdbBytesCopied": 171_385, "rocksdbFilesCopied": 4, "rocksdbFilesReused": 2})
+    batches = [batch(n, operators=(upload,)) for n in range(22)]
+    assert [found for each in batches for found in state.added(each)] == []
+    for name, value in (("copied_bytes", 171_385.0), ("copied_files", 4.0), ("reused_files", 2.0)):
+        assert series(BY_NAME[f"ledgerops_rocksdb_{name}"], *batches) == {("stateStoreSave",): value}
+
+
 def test_the_hdfs_stores_cache_counts_are_taken_as_they_are_because_spark_adds_them_up():
     hits = BY_NAME["ledgerops_hdfs_state_cache_hits_total"]
     batches = [batch(n, operators=(operator(custom={"loadedMapCacheHitCount": 4 * n}),)) for n in range(5)]
