@@ -30,6 +30,7 @@ OTHER_VARIABLES = (
 # Kubernetes gives every pod variables of a service that is named ledgerops; LEDGEROPS_PORT=tcp://... is one of them
 KUBERNETES = re.compile(r"SERVICE_|PORT_\d+_")
 KUBERNETES_PORT = "tcp://"
+ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # such as s3a://bucket/folder, and not C:/folder
 # of /recording: the exporter's settings of these names, for whoever judges the same records
 MUTE_HEADER = "X-Ledgerops-Mute"
 FRESHNESS_HEADER = "X-Ledgerops-Freshness-Objective-Seconds"
@@ -292,6 +293,11 @@ def _checked(config: Config) -> Config:
     for name in ("series_per_query", "series_total", "recording_segment_bytes", "recording_total_bytes"):
         if getattr(config, name) < 1:
             raise UserError(f"{name} must be at least 1, not {getattr(config, name)}")
+    if config.recording and ADDRESS.match(config.recording):
+        raise UserError(
+            f"recording must be a folder of this machine, not {config.recording!r:.60}; for an object store mount it, "
+            "or copy the recording afterwards"
+        )
     for name in ("kafka_config", "commit_group"):
         if getattr(config, name) and not config.kafka_servers:
             raise UserError(f"{name} needs kafka_servers")

@@ -51,6 +51,11 @@ def test_a_path_may_be_given_for_text(tmp_path):
     assert load(None, {}, recording=tmp_path).recording == str(tmp_path)
 
 
+@pytest.mark.parametrize("folder", ["/data/rec", "rec", "C:/data/rec", "runs/10:30/rec"])
+def test_a_recording_is_a_path(folder):
+    assert load(None, {}, recording=folder).recording == folder
+
+
 def test_whole_numbers_serve_as_seconds():
     assert load(None, {}, tasks_interval=3).tasks_interval == 3.0
 
@@ -123,6 +128,16 @@ def test_a_named_file_must_exist(tmp_path):
         ({"commit_group": "{query}"}, "commit_group needs kafka_servers"),
         ({"kafka_config": "client.properties"}, "kafka_config needs kafka_servers"),
         ({"kafka_servers": "a:1", "kafka_interval": 0}, "kafka_interval must be above 0, not 0"),
+        (
+            {"recording": "s3a://bucket/rec"},
+            "recording must be a folder of this machine, not 's3a://bucket/rec'; for an object store mount it, or copy "
+            "the recording afterwards",
+        ),
+        (
+            {"recording": "file:///data/rec"},
+            "recording must be a folder of this machine, not 'file:///data/rec'; for an object store mount it, or copy "
+            "the recording afterwards",
+        ),
         ({"otlp_endpoint": "a:4318"}, "otlp_endpoint must start with http:// or https://, not 'a:4318'"),
         ({"otlp_headers_file": "f"}, "otlp_headers_file needs otlp_endpoint"),
         ({"otlp_encoding": "xml"}, "otlp_encoding must be json or protobuf, not 'xml'"),

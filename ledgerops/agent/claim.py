@@ -22,6 +22,7 @@ class Claim:
         if folder is None:
             return
         try:
+            folder = folder.absolute()  # the application may go to another working directory
             # a place that another has left is taken again: each may grow to the bound of a recording
             for self.folder in chain((folder,), (folder / f"application-{number}" for number in count(2))):
                 self.folder.mkdir(parents=True, exist_ok=True)

@@ -8,6 +8,8 @@ from math import inf
 from pathlib import Path
 from typing import TypeVar
 
+from ledgerops.config import ADDRESS
+
 Number = TypeVar("Number", int, float)
 MAX_SECONDS = 36_500 * 86_400.0  # a century: neither Spark nor a thread's wait takes much more
 MAX_CORES = 100_000  # of a cluster
@@ -35,7 +37,7 @@ def shared_folder(text: str) -> Path:
     refused."""
     from ledgerops.checkpoint.file_log import local_path
 
-    if not re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", text):
+    if not ADDRESS.match(text):
         return Path(text)
     path = local_path(text)
     if path is None:

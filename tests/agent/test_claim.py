@@ -1,10 +1,13 @@
 """Two processes that are told to record to one folder."""
 
+from collections import deque
 from contextlib import ExitStack, closing
+from pathlib import Path
 
 import pytest
 
 from ledgerops.agent.claim import Claim
+from ledgerops.model.recording import Recorder
 from tests.programs import python
 
 
@@ -33,6 +36,22 @@ def test_the_claim_of_a_process_that_was_killed_has_ended(tmp_path, claim):
     program += f"\nclaim = claims.Claim(pathlib.Path({str(tmp_path)!r}))\nos._exit(9)"
     assert python("-c", program).returncode == 9
     assert claim(tmp_path).folder == tmp_path
+
+
+def test_a_recording_goes_on_where_it_began_when_the_application_changes_its_directory(tmp_path, monkeypatch, claim):
+    (tmp_path / "later").mkdir()
+    monkeypatch.chdir(tmp_path)
+    recorder = Recorder(claim(Path("recording")).folder)
+    lines = deque([b"1\n"])
+    recorder.write(lines)
+    monkeypatch.chdir(tmp_path / "later")
+    lines.append(b"2\n")
+    renewed = recorder.write(lines)
+    recorder.close()
+
+    [segment] = (tmp_path / "recording").glob("recording-*")
+    assert (segment.read_bytes(), renewed) == (b"1\n2\n", False)
+    assert list((tmp_path / "later").iterdir()) == []
 
 
 def test_a_folder_that_cannot_be_made_is_left_to_who_writes_there(tmp_path, claim):
