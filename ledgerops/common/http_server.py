@@ -1,7 +1,7 @@
 """An HTTP server for a process that has other work: bounded threads, memory and time, TLS and credentials.
 
-A client that is slow to send its request is cut off for another; a client for which there is no room gets a 503. Both
-are counted.
+A client that is slow to send its request, or far too slow to take its answer, is cut off for another; a client for
+which there is no room gets a 503. Both are counted.
 """
 
 import contextlib
@@ -28,7 +28,8 @@ from ledgerops.common.http_handler import Answer, Handler, Request, problem
 THREAD_NAME = "ledgerops-http"
 MAX_REQUESTS = 32  # at a time, each on a thread of its own, which is kept: a new one costs as much as a small answer
 MAX_REQUESTS_PER_ADDRESS = 24  # the rest is left to others
-REQUEST_SECONDS = 10.0  # after which a request is cut off, even if it still trickles in
+REQUEST_SECONDS = 10.0  # after which a request is cut off, even if it still trickles in, and an answer for another
+ANSWER_SECONDS = 120.0  # after which every answer is: a recording has megabytes, which a slow line takes minutes for
 SPARED_SECONDS = 0.25  # in which a new connection is not cut off for a newer one
 ROOM_SECONDS = 0.2  # how long a request waits for the place of one that was cut off
 EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)  # no file descriptors, or no memory
@@ -157,7 +158,7 @@ class Server(HTTPServer):
             self._release(accepted[0])
 
     def request_is_in(self, request: Any) -> None:
-        """Called once a request has come in whole: from now on it is not cut for another."""
+        """Called once a request has come in whole: from now on it has time for its answer."""
         connection = self._open.get(request)
         if connection is not None:
             connection.asked = True
@@ -166,16 +167,14 @@ class Server(HTTPServer):
         """The answer to what a connection has asked, which is allowed."""
         answer = self._answer(asked)
         if len(answer.body) > LARGE_BYTES and not self._has_memory(self._open[request], len(answer.body)):
+            self._cut_late(REQUEST_SECONDS)
             self.refused("busy")
             return self.problem(HTTPStatus.SERVICE_UNAVAILABLE, "too much is being sent; try again")
         return self._packed(answer) if asked.gzip and len(answer.body) >= MIN_PACKED_BYTES else answer
 
     def service_actions(self) -> None:
         """Cuts what has taken too long."""
-        limit = time.monotonic() - REQUEST_SECONDS
-        for connection in list(self._open.values()):
-            if connection.began < limit:
-                self._cut(connection)
+        self._cut_late(ANSWER_SECONDS)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A broken connection is the client's problem: nothing is written to the job's output."""
@@ -211,17 +210,25 @@ class Server(HTTPServer):
             return None
         return "address" if full else "busy"
 
+    def _cut_late(self, answer_seconds: float) -> None:
+        now = time.monotonic()
+        for connection in list(self._open.values()):
+            if connection.began < now - (answer_seconds if connection.asked else REQUEST_SECONDS):
+                self._cut(connection)
+
     def _cut_slowest(self, address: str | None) -> bool:
-        """Cuts the oldest connection that has not asked yet, of an address where it is given; False without one."""
-        limit = time.monotonic() - SPARED_SECONDS
-        waiting = [
+        """Cuts the oldest connection that has not asked yet, else the oldest whose answer has taken REQUEST_SECONDS, of
+        an address where it is given; False without one."""
+        now = time.monotonic()
+        slow = [
             each
             for each in list(self._open.values())
-            if not each.asked and each.began < limit and address in (None, each.address)
+            if each.began < now - (REQUEST_SECONDS if each.asked else SPARED_SECONDS)
+            and address in (None, each.address)
         ]
-        if not waiting:
+        if not slow:
             return False
-        self._cut(min(waiting, key=lambda connection: connection.began))
+        self._cut(min(slow, key=lambda connection: (connection.asked, connection.began)))
         return True
 
     def _cut(self, connection: Connection) -> None:

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
@@ -34,6 +35,7 @@ def patient(monkeypatch):
     """No time limit, so that what ends a connection is the lack of room."""
     monkeypatch.setattr(http_handler.Handler, "timeout", None)
     monkeypatch.setattr(http_server, "REQUEST_SECONDS", 3600.0)
+    monkeypatch.setattr(http_server, "ANSWER_SECONDS", 3600.0)
     monkeypatch.setattr(http_server, "SPARED_SECONDS", 0.0)
     monkeypatch.setattr(http_server, "ROOM_SECONDS", 60.0)  # a thread takes long to end on a busy machine
 
@@ -95,8 +97,33 @@ def test_a_client_that_trickles_is_cut_and_counted(serve, monkeypatch):
     assert served.refused == {"slow": 1}
 
 
+def test_an_answer_may_take_longer_than_a_request(serve, monkeypatch):
+    served = serve(looks_every=0.01)
+
+    def slow(request):
+        monkeypatch.setattr(http_server, "REQUEST_SECONDS", 0.0)
+        time.sleep(0.5)
+        return b"whole"
+
+    served.pages["/slow"] = slow
+    assert served.get("/slow")[2] == b"whole"
+    assert served.refused == {}
+
+
+def test_clients_that_do_not_read_their_answers_leave_room_once_they_had_the_time_of_a_request(
+    serve, patient, monkeypatch
+):
+    monkeypatch.setattr(http_server, "REQUEST_SECONDS", 1.0)
+    served = serve(looks_every=3600.0, max_requests=2, max_per_address=1)
+    served.pages["/large"] = lambda request: bytes(MAX_BYTES_PER_ADDRESS)
+    assert [served.ask("/large", source)[1] for source in ("127.0.0.1", OTHER_ADDRESS)] == ["HTTP/1.1 200 OK"] * 2
+    assert served.get()[0] == 503
+    until(lambda: served.get()[0] == 200, 60, "room for a client of another's address")
+    assert served.refused["slow"] == 1
+
+
 def test_a_client_that_does_not_read_is_cut(serve, monkeypatch):
-    monkeypatch.setattr(http_server, "REQUEST_SECONDS", 0.3)
+    monkeypatch.setattr(http_server, "ANSWER_SECONDS", 0.3)
     monkeypatch.setattr(http_handler.Handler, "timeout", None)
     served = serve()
     served.pages["/large"] = lambda request: bytes(MAX_BYTES)
@@ -189,6 +216,14 @@ def test_an_address_gets_its_share_of_large_answers_and_others_theirs(large):
 def test_all_addresses_together_get_no_more_than_there_is(large):
     answers = [large.ask("/large", f"127.0.0.{number}")[1] for number in (1, 2, 3)]
     assert answers == ["HTTP/1.1 200 OK", "HTTP/1.1 200 OK", "HTTP/1.1 503 Se"]
+
+
+def test_large_answers_that_nobody_takes_leave_their_room_once_they_had_the_time_of_a_request(large, monkeypatch):
+    for source in ("127.0.0.1", OTHER_ADDRESS):
+        large.ask("/large", source)
+    monkeypatch.setattr(http_server, "REQUEST_SECONDS", 2.0)
+    assert large.get("/larger")[0] == 503
+    until(lambda: large.get("/larger")[0] == 200, 60, "room for another large answer")
 
 
 def test_a_large_answer_that_is_the_only_one_is_sent(large):
