@@ -54,9 +54,7 @@ class BrokerProxy:
     def note_answer(self, useful: bool) -> None:
         """Counts answers in a row that were of no use: after MAX_FAILED_REQUESTS a new process is started."""
         with self._lock:
-            self._failed_requests = 0 if useful else self._failed_requests + 1
-            if self._failed_requests >= MAX_FAILED_REQUESTS:
-                self._end()
+            self._count(useful)
 
     def close(self) -> None:
         """Ends the process, and with it a question in progress; no other can begin."""
@@ -82,12 +80,18 @@ class BrokerProxy:
         except (OSError, ValueError, TimeoutError) as error:
             self._end()
             raise BrokerError(f"the Kafka client process failed: {error or 'timed out'}") from None
-        if "unusable" in answer or "broken" in answer:
+        if "broken" in answer:
             self._end()
-            if "unusable" in answer:
-                raise UserError(answer["unusable"])
             raise BrokerError(answer["broken"])
+        if "unusable" in answer:
+            self._count(False)  # the next process reads the settings again
+            raise UserError(answer["unusable"])
         return answer
+
+    def _count(self, useful: bool) -> None:
+        self._failed_requests = 0 if useful else self._failed_requests + 1
+        if self._failed_requests >= MAX_FAILED_REQUESTS:
+            self._end()
 
     def _begin(self) -> subprocess.Popen[bytes]:
         if self._closed:

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from ledgerops.agent.kafka_heads import KafkaCollector
-from ledgerops.agent.kafka_proxy import BrokerError, BrokerProxy
+from ledgerops.agent.kafka_proxy import MAX_FAILED_REQUESTS, BrokerError, BrokerProxy
 from ledgerops.agent.queue import EventQueue
 from ledgerops.common.kafka import KafkaClient, reach
 from ledgerops.errors import UserError
@@ -173,6 +173,17 @@ def test_settings_that_cannot_work_are_told(connect, message, monkeypatch, tmp_p
     made = KafkaCollector(queue(), reading().runs, asks(connect or (lambda: NOBODY)))
     with pytest.raises(UserError, match=message):
         made.collect()
+
+
+def test_settings_that_cannot_work_cost_one_process_for_several_questions_and_are_read_again_for_the_next():
+    settings = [KafkaClient("127.0.0.1:1", {"no.such.option": "x"}), NOBODY]
+    broker = asks(lambda: settings.pop(0))
+    question = {"ask": "offsets", "partitions": [], "settings": []}
+    for _ in range(MAX_FAILED_REQUESTS):
+        with pytest.raises(UserError, match=r"no\.such\.option"):
+            broker.ask(question)
+    assert settings == [NOBODY]
+    assert broker.ask(question)["latest"] == {}
 
 
 def test_a_retention_that_cannot_be_read_for_once_stays_as_it_was():
