@@ -16,27 +16,27 @@ MAX_ENTRIES = 50  # read in one round, the newest: every entry of a query with f
 
 
 class FileSinkLog:
-    """The log in the folder `name`, of the one query that may write there. Every method raises FileError."""
+    """The log in the folder `name`, of the one query that may write there, from its batch `first` on. Every method
+    raises FileError."""
 
     version: None = None  # readers need no checkpoint
     checkpoint: None = None
 
-    def __init__(self, files: HadoopFiles, name: str, query_id: str) -> None:
+    def __init__(self, files: HadoopFiles, name: str, query_id: str, first: int) -> None:
         self.name = name
         self._files, self._query_id = files, query_id
-        self._newest = self._looked = -1
+        self._newest = self._looked = first - 1
 
     def advance(self, known: int, now: float) -> None:
         """`known` is the newest batch that has ended. Nothing is asked."""
         self._newest = known
 
     def commits(self, after: int | None) -> Sequence[LoggedCommit]:
-        """What the batches after one added, oldest first, at most the newest MAX_ENTRIES; at first sight the newest.
-        Each is looked for once: one that is passed over has no commit."""
-        first = self._newest if after is None else max(after + 1, self._newest - MAX_ENTRIES + 1)
+        """What the batches since the last call added, oldest first, at most the newest MAX_ENTRIES. Each is looked for
+        once: one that is passed over has no commit."""
         found = [
             _parse(batch, self._query_id, entry)
-            for batch in range(max(0, first, self._looked + 1), self._newest + 1)
+            for batch in range(max(self._looked + 1, self._newest - MAX_ENTRIES + 1), self._newest + 1)
             if (entry := self._files.find(f"{self.name}/{batch}", MAX_ENTRY_BYTES)) is not None
         ]
         self._looked = self._newest

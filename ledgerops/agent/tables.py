@@ -141,7 +141,9 @@ class TableCollector:
         if run.session.key not in self._files:
             self._files[run.session.key] = self._open(run.session)
         files = self._files[run.session.key]
-        return FileSinkLog(files, place, run.query_id) if is_sink_log(place) else DeltaTable(files, place)
+        if is_sink_log(place):
+            return FileSinkLog(files, place, run.query_id, run.first_batch or 0)
+        return DeltaTable(files, place)
 
     def _try(self, followed: _Followed, question: Callable[[], object]) -> None:
         """Puts a question to a table that could be read."""

@@ -19,21 +19,22 @@ def files():
 
 
 @pytest.fixture
-def log(tmp_path, files):
+def log_from(tmp_path, files):
     """Batches 0 to 12: batch n added n files of 100 bytes; the entry of batch 9 repeats those before it."""
     folder = tmp_path / "_spark_metadata"
     folder.mkdir()
     for batch in range(13):
         lines = [json.dumps(added(batch)) for _ in range(batch)]
         (folder / ("9.compact" if batch == 9 else str(batch))).write_text("\n".join(["v1", *lines]))
-    return FileSinkLog(files, str(folder), "id-1")
+    return lambda first: FileSinkLog(files, str(folder), "id-1", first)
 
 
 def added(batch, action="add"):
     return {"path": f"file:/out/{batch}", "size": 100, "modificationTime": (T0 + batch) * 1000, "action": action}
 
 
-def test_each_batch_since_is_told_with_its_files_and_bytes(log, files):
+def test_each_batch_since_is_told_with_its_files_and_bytes(log_from):
+    log = log_from(2)
     log.advance(2, T0)
     assert [each.batch_id for each in log.commits(None)] == [2]
     log.advance(4, T0)
@@ -46,26 +47,43 @@ def test_each_batch_since_is_told_with_its_files_and_bytes(log, files):
     assert {each.query_id for each in commits} == {"id-1"}
 
 
-def test_a_batch_whose_entry_repeats_all_before_it_is_passed_over_unread(log, files):
+def test_a_batch_whose_entry_repeats_all_before_it_is_passed_over_unread(log_from, files):
+    log = log_from(8)
     log.advance(10, T0)
-    assert [each.batch_id for each in log.commits(7)] == [8, 10]
+    assert [each.batch_id for each in log.commits(None)] == [8, 10]
     assert files.questions().count("9") == 1
     assert "9.compact" not in files.asked
 
 
-def test_a_batch_that_is_passed_over_is_not_looked_for_again(log, files):
+def test_no_batch_is_lost_after_a_look_that_found_only_one_that_is_passed_over(log_from):
+    log = log_from(9)
     log.advance(9, T0)
-    assert [each.batch_id for each in log.commits(7)] == [8]
+    assert log.commits(None) == []
+    log.advance(12, T0)
+    assert [each.batch_id for each in log.commits(None)] == [10, 11, 12]
+
+
+def test_the_batches_of_the_run_before_the_first_look_count(log_from):
+    log = log_from(10)
+    log.advance(12, T0)
+    assert [each.batch_id for each in log.commits(None)] == [10, 11, 12]
+
+
+def test_a_batch_that_is_passed_over_is_not_looked_for_again(log_from, files):
+    log = log_from(8)
+    log.advance(9, T0)
+    assert [each.batch_id for each in log.commits(None)] == [8]
     files.questions()
     assert (log.commits(8), files.questions()) == ([], [])
     log.advance(10, T0)
     assert [each.batch_id for each in log.commits(8)] == [10]
 
 
-def test_of_many_batches_the_newest_are_read(log, monkeypatch):
+def test_of_many_batches_the_newest_are_read(log_from, monkeypatch):
     monkeypatch.setattr(file_sink, "MAX_ENTRIES", 2)
+    log = log_from(4)
     log.advance(12, T0)
-    assert [each.batch_id for each in log.commits(3)] == [11, 12]
+    assert [each.batch_id for each in log.commits(None)] == [11, 12]
 
 
 ADDED, DELETED = json.dumps(added(0)), json.dumps(added(0, "delete"))
@@ -81,12 +99,13 @@ ADDED, DELETED = json.dumps(added(0)), json.dumps(added(0, "delete"))
 )
 def test_what_is_no_entry_of_a_file_does_not_count(tmp_path, files, lines, files_added):
     (tmp_path / "0").write_text("\n".join(lines))
-    log = FileSinkLog(files, str(tmp_path), "id-1")
+    log = FileSinkLog(files, str(tmp_path), "id-1", 0)
     log.advance(0, T0)
     assert [(commit.files, commit.bytes) for commit in log.commits(None)] == [(files_added, 100 * files_added)]
 
 
-def test_before_the_first_batch_nothing_is_asked_and_a_log_that_cannot_be_read_is_an_error(log, files):
+def test_before_the_first_batch_nothing_is_asked_and_a_log_that_cannot_be_read_is_an_error(log_from, files):
+    log = log_from(0)
     log.advance(-1, T0)
     assert (log.commits(None), files.questions()) == ([], [])
     files.broken = {"*"}

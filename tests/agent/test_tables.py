@@ -278,6 +278,20 @@ def test_what_a_batch_adds_to_a_folder_of_files_is_told_as_a_commit_is(case, tmp
     assert [each.batch_id for each in told.commits] == [4, 5]
 
 
+def test_no_batch_of_a_file_sink_is_lost_whichever_is_the_first_that_is_looked_at(case, tmp_path):
+    log = tmp_path / "out/_spark_metadata"
+    log.mkdir(parents=True)
+    entry = {"path": "file:/out/part", "size": 50, "modificationTime": T0 * 1000, "action": "add"}
+    for batch in range(17, 31):  # every tenth repeats all before it
+        (log / (f"{batch}.compact" if batch % 10 == 9 else str(batch))).write_text(f"v1\n{json.dumps(entry)}")
+    case.run.tables, case.run.sink_table, case.run.first_batch = {}, str(log), 18
+
+    counted = []
+    for case.run.last_batch in (19, 25, 30):
+        counted += [commit.batch_id for told in case.collect(after=ASK_SECONDS) for commit in told.commits]
+    assert counted == [18, *range(20, 29), 30]
+
+
 def test_a_new_query_in_the_folder_of_one_that_has_just_ended_is_counted(case, tmp_path):
     log = case.files_of_batches(tmp_path, 3)
     [told] = case.collect()
