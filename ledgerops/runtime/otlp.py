@@ -9,6 +9,7 @@ from functools import lru_cache
 from itertools import groupby, islice
 from typing import Any, NamedTuple
 
+from ledgerops.metrics import DRIVER_METRICS
 from ledgerops.metrics.model import HistogramTotal, Metric
 from ledgerops.model.finding import Finding, Severity, Verdict
 from ledgerops.runtime.family import MAX_LABEL_SETS, clean_label
@@ -21,6 +22,7 @@ DELTA, CUMULATIVE = 1, 2  # AggregationTemporality
 NO_VALUE = 1  # DataPointFlags: the series has ended
 UNITS = {"seconds": "s", "bytes": "By", "ratio": "1"}
 SEVERITY_NUMBERS: Mapping[Severity, int] = {"info": 9, "warning": 13, "critical": 17}
+SINCE_BEFORE = frozenset(metric.name for metric in DRIVER_METRICS)  # totals since the machine or the process began
 Pairs = tuple[tuple[str, str], ...]
 Key = tuple[str, Pairs]  # a series: the name of its metric, and its labels
 Value = float | HistogramTotal
@@ -53,7 +55,7 @@ class MetricsEncoder:
         """The points of all series at `now`, then of those that have ended: at most MAX_POINTS for each request. What
         a total grew by needs no end: where it is told again, it goes on from what was taken."""
         seen: set[Key] = set()
-        points = _points(families, now)
+        points = (each for each in _points(families, now) if not self._is_base(each))
         while some := list(islice(points, MAX_POINTS)):
             seen.update(point.key for point in some)
             yield some
@@ -64,6 +66,13 @@ class MetricsEncoder:
         ended = [each._replace(value=None, at=now) for each in ending if not self._delta or not each.counts]
         for first in range(0, len(ended), MAX_POINTS):
             yield ended[first : first + MAX_POINTS]
+
+    def _is_base(self, point: Point) -> bool:
+        """Whether only what comes after a total counts, since it began before `start`. Then it is not sent."""
+        base = self._delta and point.counts and point.metric.name in SINCE_BEFORE and point.key not in self._taken
+        if base:
+            self._taken[point.key] = point
+        return base
 
     def accept(self, points: Sequence[Point]) -> None:
         """Call it when the receiver has taken these points."""

@@ -8,6 +8,7 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 
 from ledgerops.agent.otlp_receiver import protobuf_encoding
+from ledgerops.metrics import DRIVER_METRICS
 from ledgerops.metrics.latency import BATCH_DURATION
 from ledgerops.metrics.model import HistogramTotal, Metric
 from ledgerops.model.finding import Verdict
@@ -20,6 +21,8 @@ from tests.runtime.demo import KEY_SKEW
 ROWS = Metric("ledgerops_input_rows_total", "Rows.", labels=("source",))
 LAG = Metric("ledgerops_source_lag_seconds", "Lag.")
 AGE = Metric("ledgerops_age_seconds", "Age.", age=True)
+BY_NAME = {each.name: each for each in DRIVER_METRICS}
+TASKS, CORES = BY_NAME["ledgerops_executor_tasks_total"], BY_NAME["ledgerops_executor_cores"]
 SHARED = (("query", "daily_counts"),)
 
 
@@ -102,6 +105,23 @@ def test_a_delta_starts_where_the_one_before_ended():
     [metric] = export(made, published(ROWS, 6.0, "s"), now=T0 + 20).values()
     assert metric["sum"]["aggregationTemporality"] == 1
     assert point_of(metric)["startTimeUnixNano"] == "1800000010000000000"
+
+
+def test_a_delta_has_nothing_of_what_an_executor_did_before_it_was_seen_and_a_cumulative_total_has():
+    made, whole = encoder(delta=True), encoder()
+    assert export(made, published(TASKS, 259_200.0, "1"), published(ROWS, 5.0, "s"), now=T0 + 10).keys() == {ROWS.name}
+    [metric] = export(made, published(TASKS, 259_203.0, "1"), now=T0 + 20).values()
+    point = point_of(metric)
+    assert (point["asDouble"], point["startTimeUnixNano"]) == (3.0, "1800000010000000000")
+    assert list(made.batches([published(TASKS, 7.0, "2")], T0 + 30)) == []  # one that has just joined
+
+    [metric] = export(whole, published(TASKS, 259_200.0, "1")).values()
+    assert point_of(metric)["asDouble"] == 259_200.0
+
+
+def test_a_delta_has_the_first_value_of_an_executors_gauge():
+    [metric] = export(encoder(delta=True), published(CORES, 4.0, "1")).values()
+    assert point_of(metric)["asDouble"] == 4.0
 
 
 def test_a_delta_of_a_histogram_is_by_bucket():
