@@ -36,7 +36,7 @@ from ledgerops.agent.tasks import TaskCollector
 from ledgerops.agent.watch import Watch
 from ledgerops.agent.watchdog import Watchdog
 from ledgerops.agent.worker import Worker
-from ledgerops.common.deadline import LAST
+from ledgerops.common.deadline import LAST, within
 from ledgerops.common.immortal import never_free
 from ledgerops.common.kafka import KafkaClient, read_client
 from ledgerops.config import Config, check_variables, load
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("ledgerops")
 SWITCHED_OFF = "switched off by the setting enabled"
 STOP_SECONDS = 3.0  # for all collectors to end; one that waits for a hung JVM ends with the process
+TABLES_SECONDS = 2.0  # for what the last batches wrote to tables: their storage may not answer
 # a failing collector must be known before somebody relies on data that it did not deliver
 OBSERVER_INTERVAL_SECONDS = 5.0
 
@@ -131,8 +132,9 @@ class Hub:
             ("observer", OBSERVER_INTERVAL_SECONDS, queue.report),
             ("host", config.host_interval, host.collect),
         ]
+        tables = self.tables = TableCollector(queue, runs, HadoopFiles)
         if config.tables_collector:
-            collectors.append(("tables", 1.0, TableCollector(queue, runs, HadoopFiles).collect))
+            collectors.append(("tables", 1.0, tables.collect))
         if config.driver_code_collector:
             collectors.append(("driver_code", IDLE_SECONDS, DriverCodeCollector(queue, runs).collect))
             collectors.append(("stacks", LOOK_SECONDS, StackCollector(queue, runs).collect))
@@ -171,6 +173,8 @@ class Hub:
             collector.stop(0.0)
         for session in list(self.sessions.values()):
             _quietly(session.close)
+        if self.config.tables_collector:
+            _quietly(lambda: within(self.tables.close, TABLES_SECONDS))
         for run in self.registry.runs.runs():  # nothing more will be seen of it, or it ends with this process
             mark = "with_application" if exiting and run.session.classic else "unwatched"
             data = {"id": run.query_id, "runId": run.run_id, "exception": None, mark: True}

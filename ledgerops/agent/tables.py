@@ -1,11 +1,12 @@
 """What the histories of the Delta and Iceberg tables, and the logs of the file sinks, say that the watched queries use,
 in a thread of its own.
 
-A table is asked for newer versions every ten seconds at most, one of Delta that several queries use once. In between,
-what is left is computed anew for each batch, from what was read before, and commits of a sink that were too many for
-one round are read.
+A table is asked for newer versions every ten seconds at most, one of Delta that several queries use once; that which a
+run writes also at the end of the run, and of the watch. In between, what is left is computed anew for each batch, from
+what was read before, and commits of a sink that were too many for one round are read.
 """
 
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -49,6 +50,7 @@ class _Told:
     seen: object = None
     version: int | None = None
     commits: list[TableCommit] = field(default_factory=list)  # not queued yet
+    at_end: bool = False  # whether its sink was asked since the run is over
 
 
 class TableCollector:
@@ -67,14 +69,30 @@ class TableCollector:
         self._told: dict[str, _Told] = {}  # by run id
         self._used: set[tuple[str, str]] = set()  # of these, in this round
         self._round = 0
+        self._lock, self._closing = threading.Lock(), False
 
     def collect(self) -> None:
         """Queues what is new of the tables of each run. Raises FileError at the end for one that cannot be read."""
+        with self._lock:
+            self._collect_all()
+
+    def close(self) -> None:
+        """Queues what each run has written since: of a job of a few seconds that is most. Call it at the end, once the
+        worker knows the last batches. Raises FileError, too."""
+        with self._lock:
+            self._closing = True
+            self._collect_all()
+
+    def _collect_all(self) -> None:
         self._round += 1
         self._used.clear()
-        runs = [run for run in self._runs.recent() if run.session.classic and self._can_be_read(run)]
+        recent = self._runs.recent(stopped=True)
+        runs = [run for run in recent if run.session.classic and self._can_be_read(run)]
         for run in runs:
-            self._collect(run)
+            if self._closing or not run.over or run.session.alive:  # after a stop the JVM lives on until the exit
+                self._collect(run)
+            elif run.sink_table is not None:
+                self._used.add(_key(run, run.sink_table))  # what was counted of it must stay known
         active, sessions = {run.run_id for run in runs}, {run.session.key for run in runs}
         self._told = {run_id: told for run_id, told in self._told.items() if run_id in active}
         self._files = {key: files for key, files in self._files.items() if key in sessions}
@@ -106,7 +124,9 @@ class TableCollector:
         head = checkpoint = None
         if run.sink_table is not None:
             known = run.last_batch if is_sink_log(run.sink_table) else None
-            followed = self._ask(run, run.sink_table, None, -1 if known is None else known)
+            at_once = self._closing or (run.over and not told.at_end)
+            followed = self._ask(run, run.sink_table, None, -1 if known is None else known, at_once)
+            told.at_end = run.over
             self._try(followed, partial(_find_commits, run, told, followed.table))
             head, checkpoint = followed.table.version, followed.table.checkpoint
             if followed.error is not None:
@@ -114,23 +134,20 @@ class TableCollector:
         self._tell(run, told, {"sources": sources, "errors": errors, "head": head, "checkpoint": checkpoint})
 
     def _tell(self, run: Run, told: _Told, seen: dict[str, Any]) -> None:
-        if seen == told.seen and not told.commits:
+        if (self._closing or seen == told.seen) and not told.commits:
             return
         data = orjson.dumps({"run_id": run.run_id, "commits": told.commits, **seen})
         if self._queue.put("tables", data, run.query, run.session):
             told.seen, told.commits = seen, []
 
-    def _ask(self, run: Run, place: str, source: str | None, known: int) -> _Followed:
-        """The table, asked for newer versions if it is due; it has at least `known` (-1 for none)."""
-        # Iceberg's table object is the run's own: the next run has another, which alone it refreshes. So is a file
-        # sink's log: another query may start anew in its folder.
-        own = is_iceberg(place) or is_sink_log(place)
-        key = (run.run_id if own else run.session.key, place)
+    def _ask(self, run: Run, place: str, source: str | None, known: int, at_once: bool = False) -> _Followed:
+        """The table, asked for newer versions if it is due or `at_once`; it has at least `known` (-1 for none)."""
+        key = _key(run, place)
         self._used.add(key)
         if key not in self._tables:
             self._tables[key] = _Followed(self._table(run, place, source))
         followed, now = self._tables[key], self._clock()
-        if now >= followed.due:
+        if at_once or now >= followed.due:
             followed.due, followed.round, followed.error = now + ASK_SECONDS, self._round, None
             self._try(followed, partial(followed.table.advance, known, now))
         return followed
@@ -153,6 +170,12 @@ class TableCollector:
             question()
         except FileError as error:
             followed.due, followed.failed, followed.error = self._clock() + RETRY_SECONDS, self._round, str(error)
+
+
+def _key(run: Run, place: str) -> tuple[str, str]:
+    """Iceberg's table object is the run's own: the next run has another, which alone it refreshes. So is a file sink's
+    log: another query may start anew in its folder."""
+    return (run.run_id if is_iceberg(place) or is_sink_log(place) else run.session.key), place
 
 
 def _find_commits(run: Run, told: _Told, table: Table) -> None:

@@ -137,12 +137,12 @@ class Runs:
         with self._lock:
             return list(self._runs.values())
 
-    def recent(self) -> list[Run]:
-        """The active runs, and those of living sessions that ended a moment ago."""
+    def recent(self, stopped: bool = False) -> list[Run]:
+        """The active runs, and those of living sessions that ended a moment ago; with `stopped`, of all sessions."""
         with self._lock:
             now = self._steady()
-            self._over = [(at, run) for at, run in self._over if now - at < LAST_LOOK_SECONDS and run.session.alive]
-            return [*self._runs.values(), *(run for _, run in self._over)]
+            self._over = [(at, run) for at, run in self._over if now - at < LAST_LOOK_SECONDS]
+            return [*self._runs.values(), *(run for _, run in self._over if stopped or run.session.alive)]
 
     def by_query(self) -> Mapping[str, Run]:
         """The newest run of each query that has one."""

@@ -210,6 +210,20 @@ def test_the_files_of_a_batch_are_counted_and_their_ages_told(spark, attach, sto
     assert len({data["batch_id"] for data in told}) == len(told)
 
 
+def test_what_a_run_of_seconds_wrote_to_a_folder_is_counted_whole(spark, attach, stopping, tmp_path):
+    (tmp_path / "in").mkdir()
+    for number in range(5):
+        (tmp_path / "in" / f"part-{number}.txt").write_text("row\n")
+    watch = attach(spark, recording=tmp_path / "recording")
+    rows = spark.readStream.option("maxFilesPerTrigger", 1).text(str(tmp_path / "in"))
+    written = rows.writeStream.queryName("now").option("checkpointLocation", str(tmp_path / "checkpoint"))
+    stopping(written.trigger(availableNow=True).start(str(tmp_path / "out"))).awaitTermination(120)
+    watch.close()
+
+    told = [seen.data for seen in read(tmp_path / "recording") if seen.kind == "tables"]
+    assert [commit["batch_id"] for data in told for commit in data["commits"]] == [0, 1, 2, 3, 4]
+
+
 def test_a_failure_is_counted_with_a_short_reason(spark, attach, stopping, tmp_path):
     watch = attach(spark, recording=tmp_path)
     failing = rates(spark).selectExpr("raise_error('boom') AS x")
@@ -377,6 +391,24 @@ def test_a_collector_that_asks_while_its_session_is_closed_leaves_no_thread_behi
     watch.close()
     until(lambda: not set(threading.enumerate()) - before, 60, "the end of the threads that were started")
     assert len(late) == 1
+
+
+def test_what_was_written_to_tables_is_asked_for_while_it_can_be_recorded(attach, monkeypatch):
+    watch, recorded = attach(RemoteSession()), []
+    hub = watch_module._hub
+    monkeypatch.setattr(hub.tables, "close", lambda: recorded.append(hub.queue.put("tables", b"{}")))
+    monkeypatch.setattr(hub.worker, "stop", lambda: recorded.append("no more"))
+    watch.close()
+    assert recorded == [True, "no more"]
+
+
+def test_a_storage_of_tables_that_does_not_answer_holds_up_the_end_for_a_bounded_time_only(attach, monkeypatch):
+    monkeypatch.setattr(watch_module, "TABLES_SECONDS", 0.1)
+    watch, answers = attach(RemoteSession()), threading.Event()
+    monkeypatch.setattr(watch_module._hub.tables, "close", lambda: answers.wait(3600))
+    watch.close()
+    assert not answers.is_set() and watch.url is None
+    answers.set()
 
 
 def test_a_driver_whose_working_folder_is_gone_is_watched(attach, monkeypatch, tmp_path):

@@ -57,11 +57,11 @@ class Case:
         tables = {"bronze": TableInput(str(self.bronze.folder), TablePosition(version, -1, False))}
         (run or self.run).tables = tables
 
-    def collect(self, after=0.0, fails=None):
+    def collect(self, after=0.0, fails=None, asking=None):
         """What is queued `after` so many seconds, though the collector `fails` with this."""
         self.now += after
         with pytest.raises(FileError, match=fails) if fails else nullcontext():
-            self.collector.collect()
+            (asking or self.collector.collect)()
         return [build(Tables, data, at=T0) for kind, data in taken(self.box) if kind == "tables"]
 
 
@@ -133,16 +133,54 @@ def test_which_batches_count(case, first, counted):
     assert [commit.batch_id for commit in told.commits] == counted
 
 
-def test_what_a_run_wrote_last_is_told_after_its_end(case):
+def end_run(case):
     past = history.History("daily_counts")
-    case.collect()
-    case.silver.commit(1, 70, by=("id-1", 4))
     past.end(T0, "run-1", None, None)
     ended = Observation(T0, "terminated", "daily_counts", {"id": "id-1", "runId": "run-1"})
     case.roster.note(ended, past, case.session)
 
-    [told] = case.collect(after=ASK_SECONDS)
+
+def test_what_a_run_wrote_last_is_told_at_once_after_its_end_and_asked_for_once(case):
+    case.collect()
+    case.silver.commit(1, 70, by=("id-1", 4))
+    end_run(case)
+
+    [told] = case.collect(after=1)
     assert [(each.batch_id, each.bytes) for each in told.commits] == [(4, 70)]
+    case.files.questions()
+    assert (case.collect(after=1), case.files.questions()) == ([], [])
+
+
+def test_what_a_run_wrote_last_is_told_when_the_watch_ends(case):
+    case.collect()
+    case.silver.commit(1, 70, by=("id-1", 4))
+    assert case.collect(after=1) == []
+    [told] = case.collect(asking=case.collector.close)
+    assert [(each.batch_id, each.bytes) for each in told.commits] == [(4, 70)]
+
+
+def test_of_a_session_that_was_stopped_what_a_run_wrote_last_is_told_when_the_watch_ends_and_each_once(case, tmp_path):
+    log = tmp_path / "out/_spark_metadata"
+    log.mkdir(parents=True)
+    entry = {"path": "file:/out/part", "size": 50, "modificationTime": T0 * 1000, "action": "add"}
+    for batch in (3, 4):
+        (log / str(batch)).write_text(f"v1\n{json.dumps(entry)}")
+    case.run.tables, case.run.sink_table = {}, str(log)
+    [told] = case.collect()
+    assert [each.batch_id for each in told.commits] == [3]
+
+    case.run.last_batch, case.session.up = 4, False
+    end_run(case)
+    case.files.questions()
+    assert (case.collect(after=1), case.files.questions()) == ([], [])
+    [told] = case.collect(asking=case.collector.close)
+    assert [each.batch_id for each in told.commits] == [4]
+
+
+def test_what_cannot_be_read_when_the_watch_ends_is_not_told(case):
+    case.collect()
+    case.files.broken.add("*")
+    assert case.collect(fails="silver", asking=case.collector.close) == []
 
 
 @pytest.mark.parametrize(("handle", "told"), [(object(), 1), (None, 0)], ids=["Spark was asked", "it was not"])

@@ -56,8 +56,9 @@ def test_what_a_run_did_last_can_be_read_for_a_moment_after_its_end(marks, alive
     runs.note(Observation(T0 + 5, "terminated", "silver", {"id": "id-1", "runId": "run-1", **marks}), past, session)
     session.alive = alive
     assert ([run.run_id for run in runs.recent()], runs.runs()) == (seen, [])
+    assert [run.run_id for run in runs.recent(stopped=True)] == ([] if marks else ["run-1"])
     now[0] += LAST_LOOK_SECONDS
-    assert runs.recent() == []
+    assert runs.recent(stopped=True) == []
 
 
 def test_an_end_that_is_told_after_the_next_start_leaves_the_same_moment():
