@@ -59,7 +59,4 @@ FAILURES: Metric[QueryView] = Metric("ledgerops_query_failures_total",
     survives=True)  # fmt: skip
 STARTED: Metric[QueryView] = Metric("ledgerops_query_start_timestamp_seconds", "When the current run started.",
     read=lambda view: known(view.history.started_at))  # fmt: skip
-ENDED: Metric[QueryView] = Metric("ledgerops_query_terminated_timestamp_seconds",
-    "When the newest run ended; absent while a run is active.",
-    read=lambda view: {(): view.history.ended.at} if view.history.ended else {}, survives=True)  # fmt: skip
-METRICS = (INFO, ACTIVE, EXPECTED, RESTARTS, FAILURES, STARTED, ENDED)
+METRICS = (INFO, ACTIVE, EXPECTED, RESTARTS, FAILURES, STARTED)
