@@ -6,7 +6,7 @@ The history belongs to the query's name, so it goes on over restarts; a new run 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -91,9 +91,12 @@ class Ended:
     with_application: bool = False
     unrecorded: bool = False
 
-    def stopped_by(self, other: Ended | None) -> bool:
-        """Whether this run ended with the application soon after another failed, whose exception stopped it."""
+    def stopped_by(self, other: Ended | None, histories: Iterable[History]) -> bool:
+        """Whether this run ended with the application soon after another failed, whose exception stopped it. An
+        application that started any of its queries in between, by their `histories`, went on after the failure."""
         if other is None or other.exception is None or not self.with_application:
+            return False
+        if any(other.at < (each.started_at or 0.0) <= self.at for each in histories):
             return False
         return 0 <= self.at - other.at <= CONSEQUENCE_SECONDS
 

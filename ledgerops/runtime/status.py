@@ -109,7 +109,8 @@ def _stopped(view: QueryView) -> str:
     ended = view.history.ended
     if ended is None or not ended.with_application:
         return "stopped cleanly"
-    failed = [other.query for other in view.others if ended.stopped_by(other.ended)]
+    every = (*view.others, view.history)
+    failed = [other.query for other in view.others if ended.stopped_by(other.ended, every)]
     return "stopped with its application" + (f", after {', '.join(failed)} failed" if failed else "")
 
 

@@ -67,7 +67,8 @@ def check(view: QueryView) -> Iterator[Finding]:
     offset = place(ended.exception)[2]
     if offset is not None:
         evidence.append(Evidence("failed_at_offset", float(offset), "offsets", "none named", ended.at))
-    stopped = sorted(each.query for each in view.others if each.ended is not None and each.ended.stopped_by(ended))
+    others = view.others
+    stopped = sorted(each.query for each in others if each.ended is not None and each.ended.stopped_by(ended, others))
     failure = explain(ended.exception)
     step = REPAIR if failure is None else failure.first_step
     again = WITHOUT_CHECKPOINT if view.plan.temporary_checkpoint else WITH_CHECKPOINT

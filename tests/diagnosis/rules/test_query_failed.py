@@ -180,6 +180,16 @@ def test_queries_that_a_failure_stopped_are_named_as_its_consequence(history, se
     assert finding.summary.endswith("bad row; the application stopped, and with it b" if named else "bad row")
 
 
+def test_a_failure_after_which_the_application_started_more_queries_stopped_none(history):
+    failed, other = history(exception=STACK), remembered([batch(0)], "b")
+    at = failed.history.ended.at
+    other.start(at + 5, "id", "run-2")
+    other.end(at + 30, "run-2", "Job 1 cancelled because SparkContext was shut down", None)
+    [finding] = RULE.check(QueryView(failed.history, failed.now, others=[other]))
+
+    assert finding.summary.endswith("bad row")
+
+
 RESTART, AGAIN = "start the query with the same checkpoint", "start the query again with the same checkpoint"
 MERGE = "a table that it writes takes new columns only with mergeSchema"
 VACUUM = "VACUUM, snapshot expiry and lifecycle rules on the source, and keep the checkpoint"
