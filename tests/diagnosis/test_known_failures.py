@@ -31,22 +31,39 @@ TOO_LARGE = (
     "workaround, you can either disable broadcast by setting spark.sql.autoBroadcastJoinThreshold to -1 or increase "
     "the spark driver memory by setting spark.driver.memory to a higher value"
 )
+RETYPED = "PARQUET_COLUMN_DATA_TYPE_MISMATCH"
+READING = (
+    "org.apache.spark.SparkException: [FAILED_READ_FILE.{}] Encountered error while reading file file:///in/p.parquet. "
+    " SQLSTATE: KD001\nCaused by: "
+)
 # one exception of each entry, as Spark, the connector or the service writes it
 EXAMPLES = {
     "checkpoint-shared": "io.delta.exceptions.ConcurrentTransactionException: [DELTA_CONCURRENT_TRANSACTION] "
     "This error occurs when multiple streaming queries are using the same checkpoint to write into this table.",
+    "output-shared": "java.lang.IllegalStateException: Race while writing batch 1",
     "concurrent-append": "io.delta.exceptions.ConcurrentAppendException: [DELTA_CONCURRENT_APPEND.WITHOUT_HINT] "
     "Transaction conflict detected. a concurrent WRITE added data to table t committed at version 7.",
     "concurrent-delete": "io.delta.exceptions.ConcurrentDeleteReadException: [DELTA_CONCURRENT_DELETE_READ]",
     "metadata-changed": "io.delta.exceptions.MetadataChangedException: [DELTA_METADATA_CHANGED] The metadata changed",
+    "commit-retries-exceeded": "[DELTA_MAX_COMMIT_RETRIES_EXCEEDED] The commit failed as it has been tried 9 times",
+    "merge-ambiguous": f"{OF_FUNCTION}pyspark.errors.exceptions.captured.UnsupportedOperationException: "
+    "[DELTA_MULTIPLE_SOURCE_ROW_MATCHING_TARGET_ROW_IN_MERGE] Cannot perform Merge as multiple source rows matched",
     "iceberg-commit-conflict": "org.apache.iceberg.exceptions.CommitFailedException: Cannot commit t: metadata "
     "location has changed",
     "history-gone": "org.apache.spark.sql.delta.DeltaIllegalStateException: [DELTA_MISSING_FILES_UNEXPECTED_VERSION] "
     "Delta stream cannot resume from version 3; transaction log starts at 9.",
+    "version-unavailable": "org.apache.spark.sql.delta.VersionNotFoundException: [DELTA_VERSION_NOT_FOUND] Cannot time "
+    "travel Delta table to version 2. Available versions: [9, 13].",
+    "change-feed-off": "org.apache.spark.sql.delta.DeltaAnalysisException: [DELTA_MISSING_CHANGE_DATA] Error getting "
+    "change data for range [0 , 2] as change data was not\nrecorded for version [0].",
     "snapshot-expired": "java.lang.IllegalStateException: Cannot load current offset at snapshot 5210, the snapshot "
     "was expired or removed",
     "file-gone": "org.apache.spark.SparkException: [FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading "
     "file file:/t/part-0.parquet. File does not exist.",
+    "file-schema-differs": f"{READING.format('NO_HINT')}SparkIllegalArgumentException: CSV header does not conform to "
+    "the schema.\n Header: id, note, qty\n Schema: id, qty, note",
+    "file-incomplete": f"{READING.format('NO_HINT')}java.lang.RuntimeException: file:/in/p.parquet is not a Parquet "
+    "file. Expected magic number at tail, but found [25, 28, 21, 0]",
     "kafka-records-gone": "[KAFKA_DATA_LOSS.START_OFFSET_RESET] Some data may have been lost",
     "source-rewritten": "java.lang.IllegalStateException: Cannot process overwrite snapshot: 71, to ignore overwrites,",
     "schema-evolved": "[UNKNOWN_FIELD_EXCEPTION.NEW_FIELDS_IN_FILE] Encountered unknown fields during parsing: [total]",
@@ -118,6 +135,8 @@ def test_any_other_exception_is_not_explained(text):
     ("the innermost known cause counts", f"{EXAMPLES['table-gone']}{DENIED}", "no-permission"),
     ("a full disk, in any case", "OSError: disk quota exceeded", "disk-full"),
     ("a file that is too large", "OSError: File too large", None),
+    ("a column of another type", f"{READING.format(RETYPED)}x.y.Exception: column: [qty]", "file-schema-differs"),
+    ("a file that cannot be read", f"{READING.format('NO_HINT')}java.io.IOException: broken", None),
 )
 def test_what_counts_of_a_text(text, name):
     assert name_of(text) == name

@@ -49,6 +49,13 @@ KNOWN = (
         "two runs with one checkpoint commit the same batches and stop each other",
     ),
     _known(
+        "output-shared",
+        r"Race while writing batch \d",
+        "another query writes to the same output folder",
+        "find the other query that writes to this folder, and give each one of its own",
+        "a file sink skips a batch whose number its log already has: rows of both queries are lost",
+    ),
+    _known(
         "concurrent-append",
         r"DELTA_CONCURRENT_(APPEND|WRITE)|Concurrent(Append|Write)Exception",
         "another writer added rows to the table while the batch was being committed",
@@ -70,6 +77,20 @@ KNOWN = (
         f"{REPEATED}, with the table as it is now",
     ),
     _known(
+        "commit-retries-exceeded",
+        r"DELTA_MAX_COMMIT_RETRIES_EXCEEDED",
+        "others commit to the table so often that the commit of the batch did not get through",
+        RESUME,
+        f"{REPEATED}; if it happens again, let the other writers commit less often",
+    ),
+    _known(
+        "merge-ambiguous",
+        r"DELTA_MULTIPLE_SOURCE_ROW_MATCHING_TARGET_ROW_IN_MERGE",
+        "several rows of the batch match one row of the table that MERGE writes to",
+        "find the keys that the batch has more than once, and let the function keep one row of each before MERGE",
+        "the same batch fails again; which row counts, such as the newest, is for the query to say",
+    ),
+    _known(
         "iceberg-commit-conflict",
         r"iceberg\.exceptions\.(CommitFailed|CommitStateUnknown|Validation)Exception",
         "another writer committed to the Iceberg table first, or the outcome of the commit is unknown",
@@ -79,10 +100,24 @@ KNOWN = (
     _known(
         "history-gone",
         r"DELTA_(TRUNCATED_TRANSACTION_LOG|MISSING_FILES_UNEXPECTED_VERSION|STREAMING_TRAILING_COMMIT_MISSING"
-        r"|LOG_FILE_NOT_FOUND|VERSION_NOT_FOUND|MISSING_CHANGE_DATA)",
+        r"|LOG_FILE_NOT_FOUND)",
         "the table no longer has the versions that the query wants to read next",
         "raise delta.logRetentionDuration of the source table and keep the checkpoint",
         "no more versions expire; compare the table with the output to find the rows that were not read",
+    ),
+    _known(
+        "version-unavailable",
+        r"DELTA_VERSION_NOT_FOUND",
+        "the table does not have the version that the query names, as in startingVersion",
+        "compare startingVersion or versionAsOf of the query with the versions that the exception lists as available",
+        "older ones do not come back; without startingVersion the query reads the whole table first",
+    ),
+    _known(
+        "change-feed-off",
+        r"DELTA_MISSING_CHANGE_DATA",
+        "the table recorded no change data for a version that the query wants to read",
+        "see in DESCRIBE HISTORY at which version delta.enableChangeDataFeed was set, and start the feed from there",
+        "changes before it were never recorded, and a longer retention does not bring them",
     ),
     _known(
         "snapshot-expired",
@@ -98,6 +133,20 @@ KNOWN = (
         "a file that the source lists is gone, most often because of VACUUM or a rule of the object store",
         "stop VACUUM, snapshot expiry and lifecycle rules on the source, and keep the checkpoint",
         "each run of them can remove more files that the query has not read",
+    ),
+    _known(
+        "file-schema-differs",
+        r"PARQUET_COLUMN_DATA_TYPE_MISMATCH|SchemaColumnConvertNotSupportedException|CSV header does not conform",
+        "a whole file has other columns or types than the query's schema",
+        "compare the schema of the file that the exception names with that of the query",
+        "each start reads the file again: its producer has to write it with the old schema, or the query takes both",
+    ),
+    _known(
+        "file-incomplete",
+        r"is not a Parquet file|CANNOT_READ_FILE_FOOTER",
+        "a file is damaged, or was read while it was still being written",
+        "see whether the file is complete now, and let its producer write elsewhere and move it in when it is done",
+        "if it is complete, the next start reads all of it",
     ),
     _known(
         "kafka-records-gone",
@@ -248,7 +297,7 @@ KNOWN = (
     _known(
         "bad-value",
         r"CAST_INVALID_INPUT|CAST_OVERFLOW|CANNOT_PARSE_TIMESTAMP|NUMERIC_VALUE_OUT_OF_RANGE|ARITHMETIC_OVERFLOW"
-        r"|MALFORMED_RECORD_IN_PARSING|PARQUET_COLUMN_DATA_TYPE_MISMATCH",
+        r"|MALFORMED_RECORD_IN_PARSING",
         "a value of a row cannot be converted to the type that the query wants",
         "read the rows of the failed batch and find the value",
         "the row comes again with each start; try_cast, or the mode PERMISSIVE, lets the others pass",
