@@ -19,10 +19,12 @@ WRAPPER = "FOREACH_BATCH_USER_FUNCTION_ERROR"  # says where it was raised and no
 WRAPPERS = re.compile(
     r"\bTask failed while writing rows\b|\bWriting job aborted\b|\bJob aborted(?: due to|\.|$)|\[STREAM_FAILED\]"
     r"|\[(?:TASK_WRITE_FAILED|FAILED_EXECUTE_UDF|FOREACH_BATCH_USER_FUNCTION_ERROR|FOREACH_USER_FUNCTION_ERROR)\]"
+    r"|\[FAILED_READ_FILE\.(?:NO_HINT|PARQUET_COLUMN_DATA_TYPE_MISMATCH)\]"
     r"|\bException thrown in awaitResult\b|\bFailed to (?:construct kafka|create new Kafka)"
     r"|\b(?:ExecutionException|InvocationTargetException|UndeclaredThrowableException|CompletionException)\b"
 )
 CAUSE = "Caused by: "
+SENTENCE_END = re.compile(r"[.:;!?)\]]$|\bSQLSTATE\b")  # of a line of a message
 CODE = re.compile(r'^File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>\S+))?$')
 BRIDGE = "py4j.protocol.Py4JJavaError"  # Java's exception follows in the next line, after a colon
 TRACEBACK = "Traceback (most recent call last):"
@@ -38,6 +40,8 @@ def first_line(exception: str) -> str:
     if line.endswith(TRACEBACK):
         line = _python_line(lines) or line
         line = TASK.sub("", line, count=1)
+    if CONDITION.search(line):
+        line = _sentence(line, exception)
     name, colon, rest = line.partition(": ")
     if colon and rest and " " not in name:
         line = f"{name.rsplit('.', 1)[-1]}: {rest}"
@@ -49,6 +53,15 @@ def _cause(lines: list[str]) -> str | None:
     """The outermost cause that is more than a wrapper; the innermost where all of them are."""
     causes = [line.removeprefix(CAUSE) for line in lines if line.startswith(CAUSE)]
     return next((cause for cause in causes if not WRAPPERS.search(cause)), causes[-1] if causes else None)
+
+
+def _sentence(line: str, exception: str) -> str:
+    """The line with those after it up to the end of its sentence: Delta breaks its messages over several."""
+    for more in exception.partition(line)[2].splitlines()[1:]:
+        if SENTENCE_END.search(line) or not more.strip() or JAVA_FRAME.match(more.strip()) or more.startswith(CAUSE):
+            break
+        line = f"{line} {more.strip()}"
+    return line
 
 
 def user_code(exception: str) -> str | None:
@@ -94,7 +107,7 @@ def raised_at(exception: str) -> str:
         f"of {partition}" if partition else None,
     ]
     where = " ".join(each for each in parts if each)
-    return f"; at {where}" if where and where not in first_line(exception) else ""
+    return f"; at {where}" if where and where.rpartition("/")[2] not in first_line(exception) else ""
 
 
 def _python_line(lines: list[str]) -> str | None:

@@ -33,6 +33,7 @@ OF_LIBRARY = (
     '  File "/usr/lib/python3.11/site-packages/pandas/core/frame.py", line 4089, in __getitem__\n'
     '  File "/opt/spark/python/lib/pyspark.zip/pyspark/worker.py", line 1250, in process\nKeyError: 1'
 )
+MAGIC = f"{FILE}\nCaused by: java.lang.RuntimeException: file:/in/p.json is not a Parquet file"
 POISON = "(no error class): ValueError: poison t-17; at jobs/risk.py:12 in score"
 WRITE = (
     f"({MALFORMED}): SparkException: [{MALFORMED}] Malformed records: [null].; a value of a row cannot be converted to "
@@ -44,6 +45,14 @@ WRITE = (
     "exception, error_class, known_by, said",
     ("an exception of Spark", STACK, RAISED, RAISED, f"({RAISED}): SparkRuntimeException: [{RAISED}] bad row"),
     ("a file", FILE, "FAILED_READ_FILE", "FAILED_READ_FILE", "(FAILED_READ_FILE): bad file:///in/p.json."),
+    (
+        "a file that two exceptions write in two ways",
+        MAGIC.replace("bad file", "x.y.E: [FAILED_READ_FILE.NO_HINT] Encountered error while reading file file"),
+        "FAILED_READ_FILE.NO_HINT",
+        "FAILED_READ_FILE.NO_HINT",
+        "(FAILED_READ_FILE.NO_HINT): RuntimeException: file:/in/p.json is not a Parquet file; a file is damaged, or "
+        "was read while it was still being written",
+    ),
     ("what Python raised, and not that there is a traceback", PYTHON, None, "ValueError", POISON),
     ("a write within foreachBatch", WRAPPED, "FOREACH_BATCH_USER_FUNCTION_ERROR", MALFORMED, WRITE),
 )
@@ -124,6 +133,9 @@ NO_CONSUMER = "org.apache.kafka.common.KafkaException: Failed to construct kafka
 NO_URLS = "org.apache.kafka.common.config.ConfigException: No resolvable urls"
 REFUSED = "org.postgresql.util.PSQLException: Connection to db refused."
 CHANGED = "DeltaIllegalStateException: [DELTA_X] Schema change in version 8"
+NO_FEED = "DeltaAnalysisException: [DELTA_MISSING_CHANGE_DATA] as change data was not\n  recorded for version [0]"
+UNREAD = "SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:///p.parquet. SQLSTATE"
+RETYPED = "SchemaColumnConvertNotSupportedException: column: [qty], physicalType: BINARY, logicalType: int"
 NUMBER = "SparkNumberFormatException: [CAST_INVALID_INPUT] The value '{}' of the type STRING cannot be cast to DOUBLE"
 FLOAT = "ValueError: could not convert string to float: '{}'"
 
@@ -141,6 +153,12 @@ FLOAT = "ValueError: could not convert string to float: '{}'"
         (f"{REFUSED}\nCaused by: java.net.ConnectException: x", "PSQLException: Connection to db refused."),
         ("org.apache.spark.SparkException: Writing job aborted", "SparkException: Writing job aborted"),
         (f"o.a.{CHANGED}:\nstreaming source schema: root", CHANGED),
+        (f"x.y.{NO_FEED}.\nOtherwise,", f"{' '.join(NO_FEED.split())}."),
+        (f"x.y.{UNREAD}: KD001\nCaused by: x.y.{RETYPED}", RETYPED),
+        (f"x.y.{UNREAD}: KD001", f"{UNREAD}: KD001"),
+        (f"{STACK}\nCaused by: java.lang.Exception: x", f"SparkRuntimeException: [{RAISED}] bad row"),
+        (f"x.y.E: [{RAISED}] bad row SQLSTATE: P0001\n== SQL ==", f"E: [{RAISED}] bad row SQLSTATE: P0001"),
+        (f"x.y.E: [{RAISED}] bad row\n\nJVM stacktrace:", f"E: [{RAISED}] bad row"),
         ("boom", "boom"),
         (f"org.apache.spark.{NUMBER.format('DE89370400440532013000')}", NUMBER.format("...")),
         (FLOAT.format("DE8937"), FLOAT.format("...")),
