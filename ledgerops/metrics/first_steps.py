@@ -90,6 +90,9 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
         GENERAL: FirstStep(
             "raise the retention of {topic} so that no more is lost, then look for another copy of the rows",
             words=_TOPIC),
+        "output folder": FirstStep(
+            "stop the query, and compare `_spark_metadata` in its output folder with its checkpoint",
+            "its sink skipped batches"),
     },
     # input
     "input-overload": {

@@ -1,8 +1,9 @@
-"""Data loss: rows were deleted before the query had read them.
+"""Data loss: rows were deleted before the query had read them, or its sink skipped them.
 
 Meaning: the topic has deleted records that the query had not read. Either the next offset to read is older than the
     oldest in the topic, or a batch read fewer rows than its offsets cover, or the query failed because it noticed
-    (`failOnDataLoss`).
+    (`failOnDataLoss`). Or a sink of files skipped batches: it skips the numbers that the log of its output folder,
+    `_spark_metadata`, already has. They are from another checkpoint or query.
 Impact: these rows are in no output, and never will be unless they are read from elsewhere. With `failOnDataLoss` =
     false the query continues without an error.
 Diagnosis: 1. The finding names the topic, the partition and the number of offsets.
@@ -12,10 +13,11 @@ Diagnosis: 1. The finding names the topic, the partition and the number of offse
     topic. If the lag exceeded the retention, the query was too slow or down: see its other findings.
     3. If the lag was small, the retention or the topic changed:
     `kafka-configs.sh --bootstrap-server SERVERS --describe --entity-type topics --entity-name TOPIC`.
+    4. If the sink skipped batches, find out which checkpoint or query the numbers in `_spark_metadata` are from.
 Mitigation: raise the retention of the topic first, so that no more rows are lost. Then read the missing rows from
     another copy (the producer's own store, a mirror, an archive) with a separate query. To let a failed query continue,
     start it once with `failOnDataLoss` = false, then set it back to true. Do not start with a new checkpoint: that
-    would lose the state too.
+    would lose the state too. If the sink skips: stop the query, and read what was skipped again, into a new folder.
 Evidence:
     offsets_lost: earliest of the newest record `offsets` - endOffset of the newest batch, over the partitions where
         that is positive; if the query failed, the difference of the offsets in the exception; if it continued,
@@ -24,18 +26,22 @@ Evidence:
     batch_rows: numInputRows of the source in the batch whose range includes the deleted offsets
     batch_offsets: sum of endOffset - startOffset over the partitions of that batch and source
     ledgerops_query_failures_total: number of `terminated` records of the query with an exception
+    skipped_batches: batches of the newest 60 of the run with numInputRows 0 and a source whose endOffset is not its
+        startOffset, of whose batchId the records `tables` have a commit with files, `at` before the run began
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ledgerops.common.format import counted
-from ledgerops.diagnosis.facts.context import source_names
+from ledgerops.diagnosis.facts.context import sink_name, source_names
 from ledgerops.diagnosis.facts.deleted_offsets import Gap, Skipped, deleted_gaps, gaps_in_text, is_loss, skipped_batch
 from ledgerops.diagnosis.facts.failures import failures
+from ledgerops.diagnosis.facts.skipped_batches import skipped_batches
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.metrics.pressure import HEADROOM
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
+from ledgerops.model.records import Progress
 from ledgerops.signals.query_view import QueryView
 
 EXPLAINS = ("query-failed",)
@@ -51,6 +57,12 @@ NOTICE = Remedy(
     safe=False,
 )
 
+OWN_FOLDER = Remedy(
+    "give the query an output folder of its own and a new checkpoint, and read what was skipped again",
+    "with the old folder the sink would skip the same numbers again",
+    safe=False,
+)
+
 
 def check(view: QueryView) -> Iterator[Finding]:
     gaps = deleted_gaps(view)
@@ -61,6 +73,20 @@ def check(view: QueryView) -> Iterator[Finding]:
         yield _unread(view, gaps, view.lag.heads.at, failed=False)
     elif (skipped := skipped_batch(view)) is not None:
         yield _passed_over(skipped)
+    elif batches := skipped_batches(view):
+        yield _skipped_by_sink(view, batches)
+
+
+def _skipped_by_sink(view: QueryView, batches: Sequence[Progress]) -> Finding:
+    return Finding(
+        f"the sink skipped {len(batches)} batches, {batches[0].batch_id} to {batches[-1].batch_id}: the log of its "
+        "output folder already has these numbers, of another checkpoint; what they read was not written",
+        Component("sink", sink_name(view), "output folder"),
+        (Evidence("skipped_batches", float(len(batches)), "count", "0", batches[-1].ended),),
+        (first_step("data-loss", "output folder", "each batch that it skips is lost without an error"), OWN_FOLDER),
+        confidence=0.95,
+        began=batches[0].started,
+    )
 
 
 def _passed_over(skipped: Skipped) -> Finding:

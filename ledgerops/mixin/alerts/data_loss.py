@@ -1,4 +1,4 @@
-"""The alert of the rule data-loss: rows were deleted before they were read.
+"""The alert of the rule data-loss: rows were deleted before they were read, or skipped by the sink.
 
 It asks for the finding, not for the headroom: that is 0 as soon as the topic's retention allows the broker to delete,
 which it may do minutes later; and where it has deleted, a query that goes on is past the gap before the next scrape.
@@ -13,8 +13,9 @@ HEADROOM = 'ledgerops_retention_headroom_seconds{topic="t", partition="0"}'
 ALERT = Alert(
     name="LedgerDataLoss", severity="critical", expression=lambda site: of_rule(site, "ledgerops_finding", "data-loss"),
     hold=10.0,  # the rule tells of it for ten minutes: what is lost stays lost
-    summary="Rows were deleted before a query could read them.",
-    description="Rows that {{ $labels.query }} had not read yet were deleted from its topic.", names_cause=True,
+    summary="Rows were deleted or skipped before a query wrote them.",
+    description="Rows of {{ $labels.query }} were deleted before it read them, or its sink skipped them.",
+    names_cause=True,
     rule="data-loss", page="ledgerops-query", inhibits=("LedgerRetentionRisk",),
     cases=(
         Case("fires", "the next unread offset is gone", {LOSS: "_x16 1x40", HEADROOM: "900x15 0 900x40"}, 400, True),

@@ -4,6 +4,7 @@ import pytest
 
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.data_loss import RULE
+from ledgerops.model.records import TableCommit
 from tests.diagnosis.conftest import told_by
 from tests.diagnosis.rules.broker import asked
 from tests.tables import cases
@@ -136,6 +137,39 @@ def transactional(view):
 def test_fewer_rows_than_offsets_need_not_be_a_loss(history, change, said):
     view = change(history(seconds=[1.0], warm=8))
     assert list(RULE.check(asked(view, *said, later=1) if said else view)) == []
+
+
+def skipping(history, files=1, skipped=3, ago=60.0, rows=0, sink="FileSink[file:/out]", **more):
+    """The view of a run of which the log of the output had the first batches before it began."""
+    view = history(**{"seconds": [0.3] * 3, "rows": 0, "per_offset": 1, "warm": 0, "plan": {"sink": sink}} | more)
+    for batch in list(view.history.batches):
+        [source] = batch.sources
+        moved = replace(source, start={("t", "0"): batch.batch_id}, end={("t", "0"): batch.batch_id + 1})
+        view.history.batches[batch.batch_id] = replace(batch, rows=rows, sources=(moved,))
+    at = view.history.started_at - ago
+    view.history.commits.extend(TableCommit(number, at, number, None, files, 100) for number in range(skipped))
+    return view.at(view.now)
+
+
+def test_batches_that_a_file_sink_skips_are_lost(history):
+    [finding] = RULE.check(skipping(history))
+    assert finding.summary == (
+        "the sink skipped 3 batches, 0 to 2: the log of its output folder already has these numbers, of another "
+        "checkpoint; what they read was not written"
+    )
+    assert (finding.component.name, told_by(finding)) == ("FileSink", {"skipped_batches": 3.0})
+
+
+@cases(
+    "case",
+    ("one is repeated after a restart", {"skipped": 1}),
+    ("the run wrote them itself", {"ago": -1.0}),
+    ("they have rows", {"rows": 50}),
+    ("an entry without files has no time", {"files": 0, "ago": 1e9}),
+    ("a table, which knows whose batches it has", {"sink": "DeltaSink[file:/out]"}),
+)
+def test_batches_without_rows_need_not_be_skipped(history, case):
+    assert list(RULE.check(skipping(history, **case))) == []
 
 
 def test_a_partition_whose_beginning_the_broker_did_not_tell_is_not_counted(history):

@@ -44,6 +44,14 @@ def _lost(tape: Tape) -> float:
     return _leaping(tape).offsets_read - _leaping(tape).rows
 
 
+def _skipped(tape: Tape) -> float:
+    """Batches without rows that moved a source, and whose number was in the log of the output before the run."""
+    begun = max(at for at, run in tape.starts if run == tape.run_id)
+    old = {c["batch_id"] for sample in tape.tables for c in sample["commits"] if c["files"] and c["at"] < begun}
+    moved = [any(each["startOffset"] != each["endOffset"] for each in batch.raw["sources"]) for batch in tape.run[-60:]]
+    return float(sum(m and b.id in old and b.rows == 0 for m, b in zip(moved, tape.run[-60:], strict=True)))
+
+
 def _arrivals(tape: Tape) -> list[float]:
     """The instants at which some partition of the topic was seen to have grown. A batch tells of its heads when it has
     ended: what was asked for meanwhile is newer, and the batch's own look then says nothing any more."""
@@ -227,6 +235,7 @@ def _memory_growth(tape: Tape) -> float:
 FORMULAS: Mapping[str, Formula] = {
     # what a source still has
     "offsets_lost": _lost,
+    "skipped_batches": _skipped,
     "batch_rows": lambda tape: float(_leaping(tape).rows),
     "batch_offsets": lambda tape: (_leaping(tape) if "batch_rows" in tape.told else tape.newest).offsets_read,
     "ledgerops_source_reachable": lambda tape: 0.0 if tape.asked[-1].get("error") else None,
