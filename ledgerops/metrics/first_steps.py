@@ -150,6 +150,8 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
     },
     "intermittent-sink": {
         GENERAL: FirstStep("check the target of the sink at the times of the slow writes: slow log, locks, throttling"),
+        "log": FirstStep("count the lines of the newest `.compact` file in `_spark_metadata` of the output folder",
+            "a folder of files, each tenth batch"),
     },
     "python-bound": {
         GENERAL: FirstStep("see at which line the function is: `py-spy dump --pid PID` on one of the Python workers"),

@@ -63,16 +63,18 @@ class Stalls(NamedTuple):
         return min(durations, default=0.0) >= VERY_FAR_TIMES * self.usual and sum(durations) >= FAR_SECONDS
 
     @property
-    def regular(self) -> bool:
-        """Whether the events come in a rhythm."""
+    def regular(self) -> bool | None:
+        """Whether the events come in a rhythm; None of two, which tell none."""
         spacings = self.spacings
-        return len(spacings) > 1 and pstdev(spacings) < MAX_REGULAR_DEVIATION * (sum(spacings) / len(spacings))
+        if len(spacings) < MIN_BATCHES:
+            return None
+        return pstdev(spacings) < MAX_REGULAR_DEVIATION * (sum(spacings) / len(spacings))
 
     @property
     def rhythm(self) -> str:
         """When they come, as text."""
         between = duration(median(self.spacings))
-        if len(self.spacings) == 1:
+        if self.regular is None:
             return f"{between} apart"
         return f"every {between}" if self.regular else f"at irregular intervals with a median of {between}"
 
@@ -148,6 +150,12 @@ def _known_share(view: QueryView, batch: Progress, usual: float) -> float | None
         for parts in ((*DRIVER, "sink_wait", "waiting"), UNEVEN)
     )
     return waiting - uneven  # one slow task makes the others wait, too
+
+
+def rewrites_log(view: QueryView, found: Stalls) -> bool:
+    """Whether each is a batch in which Spark's file sink writes its log, with all files of its folder, as one entry."""
+    last_of_ten = all((each.batch_id + 1) % COMPACTION_BATCHES == 0 for each in found.events)
+    return last_of_ten and sink_kind(view) == "files"
 
 
 def explained(view: QueryView, found: Stalls) -> bool:

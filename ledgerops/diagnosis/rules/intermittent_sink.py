@@ -8,11 +8,13 @@ Impact: medians look healthy, but the freshness objective is missed: the rows of
 Diagnosis: 1. Compare the median and the 0.95 quantile of `ledgerops_batch_duration_seconds{app="APP",query="QUERY"}`
     (panel "Batch duration"). If they are close, the slow batches have ended.
     2. Check the interval in the finding. Regular intervals point to a timer at the target (vacuum, compaction, a
-    scheduled job), irregular ones to other clients.
+    scheduled job), irregular ones to other clients. Each tenth batch of a sink of files: the sink's own log, which
+    lists all files that it ever wrote and is then written anew as a whole.
     3. Check the target at the times of the slow batches: its slow log, locks, throttling. If it shows nothing, check
     the network to it.
 Mitigation: move or limit the job at the target that causes the stalls. Write with a timeout and a retry, to another
     node of the target if there is one. If the target throttles, use a smaller connection pool. More cores do not help.
+    The log of a sink of files stays short with its option `retention`, or write to a table format.
 Evidence:
     slow_batches: number of slow batches in W. W = the newest 60 batches of the run that began in the last 120 s or
         30 trigger intervals, whichever is longer, without those of its first 10 s; if only one or two slow ones are
@@ -35,12 +37,20 @@ from statistics import median
 
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.context import function_place, sink_name
-from ledgerops.diagnosis.facts.slow_writes import MIN_EVENTS, MIN_JUDGED_BATCHES, explained, slow_writes
+from ledgerops.diagnosis.facts.slow_writes import MIN_EVENTS, MIN_JUDGED_BATCHES, explained, rewrites_log, slow_writes
 from ledgerops.diagnosis.limits import LONG_SECONDS, MOSTLY
 from ledgerops.diagnosis.rule import LATE, Rule, confidence
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import QueryView
+
+RHYTHMS = {True: "periodic", False: "irregular", None: None}
+RETRY = Remedy("write with a timeout and a retry", "a stalled write then no longer blocks the batch", safe=False)
+SHORTER_LOG = Remedy(
+    "set the option `retention` of the sink, or write to a table format",
+    "entries older than that leave the log, and Spark no longer reads their files from this folder",
+    safe=False,
+)
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -48,10 +58,12 @@ def check(view: QueryView) -> Iterator[Finding]:
     if found is None or explained(view, found):
         return
     at, line = found.batches[-1].ended, function_place(view, since=found.events[0].started)
+    log = rewrites_log(view, found)
     yield Finding(
         f"{len(found.slow)} of the last {len(found.batches)} batches waited about {duration(found.excess)} for the "
-        f"sink{f' (mostly at {line})' if line else ''}, {found.rhythm}; a usual batch takes {duration(found.usual)}",
-        Component("sink", sink_name(view), "periodic" if found.regular else "irregular"),
+        f"sink{f' (mostly at {line})' if line else ''}, {found.rhythm}; a usual batch takes {duration(found.usual)}"
+        + ("; each is a batch in which the sink writes its whole log, `_spark_metadata`, anew" if log else ""),
+        Component("sink", sink_name(view), "log" if log else RHYTHMS[found.regular]),
         (
             Evidence("slow_batches", float(len(found.slow)), "count", "0", at),
             Evidence("batches", float(len(found.batches)), "count", f">= {MIN_JUDGED_BATCHES}", at),
@@ -61,8 +73,8 @@ def check(view: QueryView) -> Iterator[Finding]:
             Evidence("waiting_share_of_excess", found.waiting, "ratio", f"< {MOSTLY:g}", at),
         ),
         (
-            first_step("intermittent-sink", GENERAL, "more cores do not help while the write waits"),
-            Remedy("write with a timeout and a retry", "a stalled write then no longer blocks the batch", safe=False),
+            first_step("intermittent-sink", "log" if log else GENERAL, "more cores do not help while the write waits"),
+            SHORTER_LOG if log else RETRY,
         ),
         confidence=confidence(len(found.events), MIN_EVENTS),
         began=found.events[0].started,

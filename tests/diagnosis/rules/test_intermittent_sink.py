@@ -38,7 +38,8 @@ def test_stalls_are_told_with_their_number_excess_and_spacing(history, case, cou
     waited = f"{count} batches waited about {excess} for the sink, {spacing}"
     assert finding.summary == f"{waited}; a usual batch takes {usual}"
     assert finding.component.kind == "sink"
-    assert finding.component.detail == ("periodic" if spacing.startswith("every") else "irregular")
+    two = spacing.endswith("apart")
+    assert finding.component.detail == (None if two else "periodic" if spacing.startswith("every") else "irregular")
 
 
 def test_the_line_of_the_function_that_waits_is_told(history):
@@ -46,6 +47,22 @@ def test_the_line_of_the_function_that_waits_is_told(history):
     view.history.driver_code = DriverCode(view.now, "run-1", 10, 9, "/srv/app.py", 42, "settle")
     [finding] = RULE.check(view)
     assert "for the sink (mostly at app.py:42 in settle), every" in finding.summary
+
+
+EACH_TENTH = [15.0 if n % 10 == 9 else 0.2 for n in range(24)]
+FILES, TABLE = {"sink": "FileSink[file:/out]"}, {"sink": "DeltaSink[file:/out]"}
+
+
+@cases(
+    "case, found",
+    ("the log of a folder", {"plan": FILES}, "log"),
+    ("a table has another log", {"plan": TABLE}, None),
+    ("other batches of a folder", {"plan": FILES, "seconds": EACH_TENTH[1:]}, None),
+)
+def test_the_batches_in_which_a_file_sink_writes_its_whole_log_are_told(history, case, found):
+    [finding] = RULE.check(stalling(history, **{"seconds": EACH_TENTH, "warm": 0, "stages": QUICK} | case))
+    assert finding.component.detail == found
+    assert ("_spark_metadata" in finding.summary) is ("_spark_metadata" in finding.remedies[0].action) is bool(found)
 
 
 def test_stalls_from_the_first_seconds_on_count_where_too_few_came_later(history):
