@@ -198,12 +198,7 @@ class Log:
         run_id = str(event.get("runId"))
         match name:
             case "QueryStartedEvent":
-                self._runs.add(run_id)
-                query = _text(event, "name")
-                if query is not None:
-                    self._names[run_id] = query
-                self._active[run_id] = str(event.get("id"))
-                self._run_of[str(event.get("id"))] = run_id
+                self._is_on(run_id, event)
                 yield self._seen("started", parse_instant(event.get("timestamp")), run_id, event)
             case "QueryIdleEvent":
                 yield self._seen("idle", parse_instant(event.get("timestamp")), run_id, event)
@@ -217,14 +212,19 @@ class Log:
             case "QueryProgressEvent":
                 yield from self._progress(_object(event, "progress"))
 
+    def _is_on(self, run_id: str, told: Mapping[str, Any]) -> None:
+        """Notes a run by its start or a batch: the part of the log with its start may be gone."""
+        self._runs.add(run_id)
+        self._active[run_id] = str(told.get("id"))
+        self._run_of[str(told.get("id"))] = run_id
+        if (query := _text(told, "name")) is not None:
+            self._names[run_id] = query
+
     def _progress(self, progress: Mapping[str, Any]) -> Iterator[Observation]:
         run_id = str(progress["runId"])
-        self._runs.add(run_id)
-        self._run_of[str(progress.get("id"))] = run_id
+        self._is_on(run_id, progress)
         began = parse_instant(progress.get("timestamp"))
         ended = began + progress.get("batchDuration", 0) / 1000 if began is not None else None
-        if isinstance(progress.get("name"), str):
-            self._names[run_id] = progress["name"]
         yield from self._long(ended or 0.0)
         yield self._seen("progress", ended, run_id, progress)
         key = run_id, int(progress["batchId"])

@@ -465,6 +465,8 @@ START = {"Event": "SparkListenerApplicationStart", "App ID": "a", "App Name": "b
 RUN = {"id": "i", "runId": "r", "name": "q"}
 BEGUN = {"Event": f"{LISTENER}QueryStartedEvent", **RUN, "timestamp": "2023-11-14T22:13:21.000Z"}
 OVER = {"Event": "SparkListenerApplicationEnd", "Timestamp": 1_700_000_005_000}
+BATCH = {**RUN, "batchId": 0, "timestamp": "2023-11-14T22:13:21.000Z", "batchDuration": 500, "sources": []}
+REPORTED = {"Event": f"{LISTENER}QueryProgressEvent", "progress": {**BATCH, "sink": {"description": "noop"}}}
 FAILED = {"Event": f"{LISTENER}QueryTerminatedEvent", **RUN, "exception": "java.lang.OutOfMemoryError: Java heap space"}
 
 
@@ -556,6 +558,8 @@ def test_a_batch_that_takes_long_is_not_stuck_while_its_tasks_end(tmp_path, task
     [
         pytest.param([START, BEGUN], "starting", [], id="the log goes on"),
         pytest.param([START, BEGUN, OVER], "stopped", [], id="the application ended"),
+        pytest.param([REPORTED], "starting", [], id="the log goes on, and its beginning is gone"),
+        pytest.param([REPORTED, OVER], "stopped", [], id="the application ended, and the beginning of the log is gone"),
         pytest.param([START, BEGUN, OVER, FAILED], "failed", ["query-failed"], id="a failure is written after its end"),
     ],
 )
