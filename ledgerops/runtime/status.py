@@ -14,7 +14,7 @@ from ledgerops.metrics.event_time import DROPPED
 from ledgerops.model.finding import WAITING, Finding, Status, Verdict
 from ledgerops.model.head_table import offsets_read_at
 from ledgerops.model.history import TREND_SECONDS, TrendPoint, backlog
-from ledgerops.model.records import Progress
+from ledgerops.model.records import CONTINUOUS, Progress
 from ledgerops.runtime.registry import QueryRegistry, QueryState
 from ledgerops.runtime.snapshot import Snapshot
 from ledgerops.signals.baseline import overran
@@ -83,6 +83,8 @@ def _sentence(status: Status, view: QueryView) -> str:
     history = view.history
     if view.run.plan.trigger == "real_time" and status in ("healthy", "starting"):
         return _real_time(view)
+    if view.run.plan.trigger == CONTINUOUS and status == "starting":
+        return "continuous mode; not judged: Spark reports nothing of it"
     if status == "starting":
         return "one batch so far, too few to judge" if view.batches else _first_batch(view)
     if status == "stopped":

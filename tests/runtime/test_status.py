@@ -156,3 +156,15 @@ def test_a_real_time_query_says_how_often_it_reports(shown, interval, said):
 
     told = told_of("fast", batches("fast")[:shown], change=real_time, interval=interval)
     assert (told["trigger"], told["verdict"]["summary"]) == ("real_time", said)
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_a_continuous_query_waits_for_no_batch(ended):
+    def continuous(history):
+        history.plan = replace(history.plan, trigger="continuous")
+        if ended:
+            history.end(NOW, "run-1", None, None)
+
+    told = told_of("steady", change=continuous, status="stopped" if ended else "starting", interval=1.0)
+    said = "stopped cleanly" if ended else "continuous mode; not judged: Spark reports nothing of it"
+    assert told["verdict"]["summary"] == said
