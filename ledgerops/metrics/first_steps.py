@@ -303,7 +303,8 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
     "executor-lost": {
         GENERAL: FirstStep("check the machine of {executor} on the page of the cluster manager",
             words={"executor": "the executor"}),
-        "memory": FirstStep("raise spark.executor.memoryOverhead at the next start", "the reason names memory"),
+        "memory": FirstStep("raise spark.executor.memoryOverhead at the next start",
+            "the reason names memory or exit code 137"),
     },
     "checkpoint-slow": {
         GENERAL: FirstStep("check the storage of the checkpoint: latency of small writes, throttling, free space")

@@ -4,9 +4,9 @@ Meaning: Spark removed an executor that had not been released. Its tasks run aga
     shuffle files are gone, and other executors load its state stores from the checkpoint.
 Impact: the batch at that moment takes longer, often much longer. While cores are missing, all batches do. If executors
     are lost again and again, batches may never end.
-Diagnosis: 1. Read the reason in the finding. "Container killed", "exit code 137" or "OutOfMemory" means too little
-    memory: see `memory-spill` and `gc-pressure`. "heartbeat" or "lost" means that the machine or the network was
-    unreachable.
+Diagnosis: 1. Read the reason in the finding. "OutOfMemory", "OOMKilled" or "memory limits" means too little memory: see
+    `memory-spill` and `gc-pressure`. Exit code 137 is SIGKILL, which is most often for memory, too. "heartbeat" or
+    "lost" means that the machine or the network was unreachable.
     2. Compare `sum(ledgerops_executor_cores{app="APP"})` with the cores that the application asked for. If it is lower,
     no replacement has started yet.
     3. On the page of the cluster manager, check whether other applications lost executors on the same machine. If they
@@ -21,6 +21,7 @@ Evidence:
     failed_tasks_of_lost_executors: sum of their failed_tasks
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from statistics import median
 
@@ -31,10 +32,9 @@ from ledgerops.model.records import RemovedExecutor
 from ledgerops.signals.baseline import MIN_DURATIONS
 from ledgerops.signals.query_view import QueryView
 
-MEMORY = ("137", "outofmemory", "out of memory", "memory limit", "oom")
-MEMORY_REMEDY = first_step(
-    "executor-lost", "memory", "the reason names memory; Python workers and RocksDB use memory outside the heap"
-)
+MEMORY = re.compile(r"OutOfMemory|\bOOM(Killed)?\b|(?i:out of memory|memory limit)")  # a host may be named oom-1
+SIGKILL = re.compile(r"(?i:code|status)\D{1,4}137\b")  # "code 137", "code is 137", "status: 137"; not a port or an id
+OUTSIDE_HEAP = "Python workers and RocksDB use memory outside the heap"
 REPLACE = "Spark repeats the lost tasks; a machine that does not come back must be replaced"
 FRESH_SECONDS = 300.0  # after which a replaced executor no longer explains the batch time
 RELEASED = ("idle", "killed by driver", "decommission", "requested")  # in the reasons of executors that were let go
@@ -48,10 +48,12 @@ def check(view: QueryView) -> Iterator[Finding]:
     reason = newest.reason or "no reason is reported"
     which = ", ".join(dict.fromkeys(map(_where, lost)))
     failed = sum(each.failed_tasks for each in lost)
-    step = MEMORY_REMEDY
-    if not any(sign in reason.lower() for sign in MEMORY):
-        machine = f"the executor, {newest.host}," if newest.host else "the executor"
-        step = first_step("executor-lost", GENERAL, REPLACE, executor=machine)
+    machine = f"the executor, {newest.host}," if newest.host else "the executor"
+    step = first_step("executor-lost", GENERAL, REPLACE, executor=machine)
+    if MEMORY.search(reason):
+        step = first_step("executor-lost", "memory", f"the reason names memory; {OUTSIDE_HEAP}")
+    elif SIGKILL.search(reason):
+        step = first_step("executor-lost", "memory", f"exit code 137 is SIGKILL, often for memory; {OUTSIDE_HEAP}")
     yield Finding(
         f"{len(lost)} {'executor was' if len(lost) == 1 else 'executors were'} lost in the last "
         f"{FRESH_SECONDS / 60:.0f} min ({which}): {reason}",

@@ -37,6 +37,31 @@ def test_an_executor_that_died_is_found(history, how, said, detail, step):
     assert finding.remedies[0].action.startswith(step)
 
 
+@cases(
+    "reason, why",
+    ("YARN", "Container killed by YARN for exceeding memory limits. 5.5 GB of 5.5 GB physical memory used", "memory"),
+    ("YARN, by its limit and a code", "Exceeding physical memory limits. Exit code is 137", "memory"),
+    ("Kubernetes", "container state: terminated, exit code: 1, termination reason: OOMKilled", "memory"),
+    ("Java", "java.lang.OutOfMemoryError: Java heap space", "memory"),
+    ("the kernel", "Out of memory: Killed process 71", "memory"),
+    ("standalone, killed", "Command exited with code 137", "137"),
+    ("YARN, killed", "Container from a bad node: container_1_2 on host: a. Exit status: 137. Diagnostics: -", "137"),
+    ("a port", "worker lost: 127.0.0.1:41379 got disassociated", "lost"),
+    ("the port 137", "worker lost: 10.0.0.12:137", "lost"),
+    ("a host", "worker lost: zoom-node-7:4000", "lost"),
+    ("a host that begins so", "worker lost: oom-node-7:4000", "lost"),
+    ("a container", "Container container_1600000000137_0137_01_000137 on host: 137. Exit status: 143", "lost"),
+    ("a time", "Executor heartbeat timed out after 137137 ms", "lost"),
+    ("another code", "Command exited with code 1370", "lost"),
+)
+def test_memory_is_advised_where_the_reason_speaks_of_it_or_of_sigkill(history, reason, why):
+    [finding] = RULE.check(lost(history(seconds=[5] * 6), reason))
+    [step] = finding.remedies
+    assert step.action.startswith(CHECK if why == "lost" else RAISE)
+    said = {"memory": "the reason names memory", "137": "exit code 137 is SIGKILL", "lost": "Spark repeats the lost"}
+    assert step.why.startswith(said[why])
+
+
 @cases("seconds, severity", ("batches are late", 5.0, "warning"), ("nothing suffers", 1.0, "info"))
 def test_it_is_a_warning_only_with_harm(history, seconds, severity):
     roots = Diagnoser()(lost(history(seconds=[seconds] * 8))).root_causes
