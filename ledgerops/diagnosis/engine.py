@@ -18,7 +18,6 @@ from ledgerops.diagnosis.rule import Rule
 from ledgerops.diagnosis.rules import RULES
 from ledgerops.diagnosis.symptom import with_largest_part
 from ledgerops.model.finding import SEVERITIES, EndedCause, Finding, Forecast, Part, RuledOut, Severity, Status, Verdict
-from ledgerops.signals.baseline import FIRST_BATCHES
 from ledgerops.signals.query_view import QueryView
 
 WEIGHTS: Mapping[Severity, float] = {"critical": 0.6, "warning": 0.25, "info": 0.05}
@@ -255,7 +254,7 @@ def _status(view: QueryView, findings: Sequence[Finding]) -> Status:
         return "stuck"
     if "falling-behind" in active:
         return "falling_behind"
-    if len(view.batches) <= FIRST_BATCHES and history.idle_since is None:
+    if not view.baseline.settled and history.idle_since is None:
         return "starting"
     if history.idle_since is not None and view.run.running_seconds is None:
         return "idle"

@@ -127,7 +127,9 @@ class History:
         self.watermark: Advance | None = None  # of the current run
         self.newest_event: Advance | None = None  # the newest event time of the current run
         self.started_at: float | None = None  # of the current run
-        self.first_batch: int | None = None  # id of the first reported batch of the current run
+        self.first_batch: int | None = (
+            None  # id of the current run's first batch, or of one before all that were reported
+        )
         self.ended: Ended | None = None  # None while a run is on
         self.ends: deque[Ended] = deque(maxlen=MAX_ENDS)  # of all remembered runs, oldest first
         self.last_seen: float | None = None  # the last event: start, progress or idle
@@ -205,6 +207,7 @@ class History:
         late = self.is_late(progress.run_id, progress.started)  # Spark reports a start at once, a batch in its turn
         if late and last is not None and last.run_id == self.run_id:
             return False  # out of order
+        watched = self.run_id is not None  # a run before this one, or its start
         if progress.run_id != self.run_id and not late:
             self.start(progress.started, progress.query_id, progress.run_id)
         self.last_seen = max(self.last_seen or 0.0, progress.ended)
@@ -212,7 +215,8 @@ class History:
         if last is not None and last.run_id == progress.run_id and last.batch_id >= progress.batch_id:
             return False
         if self.first_batch is None and not late:
-            self.first_batch = progress.batch_id
+            begins = progress.batch_id == 0 or (watched and progress.started >= (self.started_at or 0.0))
+            self.first_batch = progress.batch_id if begins else progress.batch_id - 1
         self.last_progress = progress.ended
         for source, before in zip(progress.sources, last.sources if last is not None else (), strict=False):
             if source.start == before.end:  # one object for both: a topic may have hundreds of partitions

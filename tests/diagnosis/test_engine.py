@@ -9,6 +9,7 @@ from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.history import History
 from ledgerops.signals.query_view import QueryView
+from tests.build import batch
 from tests.diagnosis.conftest import stage
 from tests.tables import cases
 
@@ -193,6 +194,14 @@ def test_health_falls_with_severity_and_confidence(rules, health):
 )
 def test_the_status_in_a_word(history, case, status):
     assert Diagnoser()(history(**case)).status == status
+
+
+@cases("late, status", ("it began then", 0.0, "starting"), ("it was on when the observer came", 1.0, "healthy"))
+def test_a_query_starts_only_where_its_start_was_seen(late, status):
+    history, seen = History("daily_counts"), batch(7)
+    history.start(seen.started + late, "id-1", "run-1")
+    history.add(seen)
+    assert Diagnoser()(QueryView(history, seen.ended + 1.0)).status == status
 
 
 def test_overload_is_the_root_of_falling_behind_and_its_rivals_are_ruled_out(history):

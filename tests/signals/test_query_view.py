@@ -185,6 +185,26 @@ def test_the_first_batch_after_a_restart_from_the_checkpoint_is_left_out_too():
     assert [each.batch_id for each in QueryView(resumed, T0 + 60).baseline.settled] == [3, 4]
 
 
+@cases(
+    "start, first, settled, steady",
+    ("its start was seen", T0 + 9, 5, [6, 7, 8], [8]),
+    ("its start was seen, in the same millisecond", T0 + 10, 5, [6, 7, 8], [8]),
+    ("it ran when the observer came", T0 + 10.2, 5, [5, 6, 7, 8], [5, 6, 7, 8]),
+    ("the recording begins with it", None, 5, [5, 6, 7, 8], [5, 6, 7, 8]),
+    ("the recording begins with the first of all", None, 0, [1, 2, 3], [3]),
+    ("the observer came during the first of all", T0 + 0.2, 0, [1, 2, 3], [3]),
+)
+def test_a_run_that_was_on_before_it_was_seen_has_had_its_warm_up(start, first, settled, steady):
+    remembered = History("daily_counts")
+    if start is not None:
+        remembered.start(start, "id-1", "run-1")
+    for n in range(first, first + 4):
+        remembered.add(batch(n, duration=4.0, started=T0 + 2 * first + 4 * (n - first)))
+    baseline = QueryView(remembered, T0 + 60).baseline
+    assert [each.batch_id for each in baseline.settled] == settled
+    assert [each.batch_id for each in baseline.steady] == steady
+
+
 LEFTS = [10, 10, 10, 90_000, 60_000, 30_000, 15_000]
 BURST = [end + left for end, left in zip(thousands(7), LEFTS, strict=True)]
 FLUCTUATES = [end + 20 + 10 * (n % 2) for n, end in enumerate(thousands(20))]
