@@ -113,8 +113,21 @@ def often(interval):
     return [batch(n, started=T0 + n * interval + 0.05 * (n % 4), duration=0.02) for n in range(15)]
 
 
+# of a trigger of five seconds: Spark pauses 0.10 and 0.07 s after the long ones, by chance near a multiple of 2.5 s
+SLOW_AT_FIRST = (
+    (4.731, 27.073), (31.908, 5.545), (37.527, 6.2), (60.0, 4.0), (65.0, 2.5), (70.0, 2.7), (75.0, 4.0), (80.0, 2.6),
+    (85.0, 3.7),
+)  # fmt: skip
+
+
 @cases(
     "batches, interval",
+    (
+        "Spark itself pauses after long batches when the machine is busy",
+        [batch(n, started=T0 + at, duration=took) for n, (at, took) in enumerate(SLOW_AT_FIRST)],
+        5.0,
+    ),
+    ("a pause of a tenth of a second after short ones", [batch(n, duration=1.9) for n in range(10)], 2.0),
     ("seen by the starts of batches", [batch(n) for n in range(10)], 2.0),
     ("back to back: no wait to see it by", [batch(n, duration=2.0) for n in range(10)], None),
     ("every other one outlasts it, and the next begins at once", in_turns(1.05, 0.5), 1.0),
