@@ -128,9 +128,8 @@ class History:
         self.watermark: Advance | None = None  # of the current run
         self.newest_event: Advance | None = None  # the newest event time of the current run
         self.started_at: float | None = None  # of the current run
-        self.first_batch: int | None = (
-            None  # id of the current run's first batch, or of one before all that were reported
-        )
+        # id of the first batch of the current run, or of one before all that were reported
+        self.first_batch: int | None = None
         self.ended: Ended | None = None  # None while a run is on
         self.ends: deque[Ended] = deque(maxlen=MAX_ENDS)  # of all remembered runs, oldest first
         self.last_seen: float | None = None  # the last event: start, progress or idle

@@ -8,6 +8,7 @@ from ledgerops.common.format import counted, duration
 from ledgerops.diagnosis.limits import FAR_TIMES
 from ledgerops.model.finding import Evidence
 from ledgerops.model.records import Progress
+from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.run import WINDOW_SECONDS
@@ -28,6 +29,7 @@ class Dropped(NamedTuple):
     batches: Sequence[Progress]  # that dropped some in that time, oldest first
     at: float  # end of the newest batch
     seconds: float  # over which it is counted
+    behind: float  # rows that were behind the watermark in these batches, at least; 0 where that is not known
 
     @property
     def since(self) -> float:
@@ -59,15 +61,23 @@ class Dropped(NamedTuple):
     @property
     def note(self) -> str:
         """What the end of a sentence with `words` must say."""
-        return "; Spark counts groups after partial aggregation, so the share is unknown" if self.of_groups else ""
+        if not self.of_groups:
+            return ""
+        if self.behind:
+            share = self.behind / self.read
+            return f"; Spark counts groups of rows, and at least {share:.1%} of the rows were behind the watermark"
+        return "; Spark counts groups after partial aggregation, so the share is unknown"
 
     @property
     def evidence(self) -> tuple[Evidence, ...]:
-        """The number of rows or groups, and its share where that is known."""
+        """The number of rows or groups, and its share where that is known; of groups, what is known of their rows."""
         number = Evidence("rows_dropped_last_minute", float(self.rows), "rows", f"< {MIN_ROWS}", self.at)
-        if self.share is None:
+        share, name = self.share, "dropped_share"
+        if share is None and self.behind:
+            share, name = self.behind / self.read, "behind_watermark_share"
+        if share is None:
             return (number,)
-        return number, Evidence("dropped_share", self.share, "ratio", f"< {MIN_DROPPED_SHARE:g}", self.at)
+        return number, Evidence(name, share, "ratio", f"< {MIN_DROPPED_SHARE:g}", self.at)
 
 
 @once
@@ -90,8 +100,23 @@ def dropped(view: QueryView) -> Dropped | None:
         for operator in batch.operators:
             counts[operator.name] = counts.get(operator.name, 0) + operator.dropped_rows
     worst = max(counts, key=lambda name: counts[name])
-    found = Dropped(worst, counts[worst], sum(counts.values()), read, with_drops[::-1], view.last.ended, window)
-    return found if found.rows >= max(MIN_ROWS, MIN_DROPPED_SHARE * read) else None
+    # of one batch a window may have ended, or the rows of a group be few, while most others were still in time
+    behind = sum(map(_behind, with_drops)) if len(with_drops) >= RECENT_BATCHES else 0.0
+    total = sum(counts.values())
+    found = Dropped(worst, counts[worst], total, read, with_drops[::-1], view.last.ended, window, behind)
+    many = max(found.rows, behind if found.of_groups else 0.0)
+    return found if many >= max(MIN_ROWS, MIN_DROPPED_SHARE * read) else None
+
+
+def _behind(batch: Progress) -> float:
+    """How many rows of a batch were behind its watermark, at least: so few if each of them is the oldest row, and all
+    others are just at the watermark. One of them may still be in time for a window that is open."""
+    mark, oldest, mean = batch.watermark, batch.event_time_min, batch.event_time_avg
+    if mark is None or oldest is None or mean is None or mean >= mark:
+        return 0.0
+    if batch.event_time_max is not None and batch.event_time_max < mark:
+        return float(batch.rows)
+    return batch.rows * min(1.0, (mark - mean) / (mark - oldest))
 
 
 def _newest_first(view: QueryView, seconds: float) -> Iterator[Progress]:

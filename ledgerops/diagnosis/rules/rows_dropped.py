@@ -16,6 +16,9 @@ Evidence:
     rows_dropped_last_minute: sum of numRowsDroppedByWatermark of the operator over the batches that ended in the last
         60 s, or in three trigger intervals where these are longer; aggregations count groups of rows
     dropped_share: that number / sum of numInputRows of these batches; absent where groups are counted
+    behind_watermark_share: where groups are counted, numInputRows x (eventTime.watermark - avg) / (watermark - min),
+        all where max is below the watermark, over those of these batches that dropped rows, if they are three or more
+        / sum of numInputRows of all; a row behind the watermark may still be in time for an open window
     rows_dropped_since_began: the same sum over the latest 200 batches of the run
 """
 

@@ -1,6 +1,7 @@
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.rows_dropped import RULE
 from tests.diagnosis.conftest import told_by
+from tests.diagnosis.rules.retelling import retold
 from tests.tables import cases
 
 JOIN, APPLY = "symmetricHashJoin", "applyInPandasWithState-2"
@@ -43,6 +44,50 @@ def test_all_that_was_dropped_since_it_began_is_told_and_late_rows_explain_it(hi
     assert told_by(finding)["rows_dropped_since_began"] == 500
     [root] = Diagnoser()(history(operators=[drops(200)] * 5)).root_causes
     assert (root.rule, root.explains) == ("late-data", ("rows-dropped",))
+
+
+HALF, FEW = (-290.0, -142.5, 5.0), (-290.0, 2.05, 5.0)  # event times before the watermark: the oldest, average, newest
+IN_TIME, ALL = (1.0, 3.0, 5.0), (-290.0, -288.0, -280.0)
+
+
+def in_groups(history, times, dropping, operator="stateStoreSave", rows=400):
+    """Ten batches, the newest of which dropped two groups of rows each, with event times from the watermark on."""
+    drops_of = [drops(0, operator)] * (10 - dropping) + [drops(2, operator)] * dropping
+
+    def fields(place, batch):
+        mark = batch.started - 3.0
+        oldest, mean, newest = (mark + each for each in times)
+        told = {"watermark": mark, "event_time_min": oldest, "event_time_avg": mean, "event_time_max": newest}
+        return told if batch.operators else {}
+
+    return retold(history(operators=drops_of, rows=rows), fields)
+
+
+@cases(
+    "times, dropping, share",
+    ("about half, if all of them were as late as the oldest", HALF, 10, "19.7%"),
+    ("in fewer batches", HALF, 3, "5.9%"),
+    ("all: the newest is late, too", ALL, 10, "40.0%"),
+)
+def test_rows_that_an_aggregation_counts_by_the_group_are_told_by_the_event_times(history, times, dropping, share):
+    [finding] = RULE.check(in_groups(history, times, dropping))
+    said = f"Spark counts groups of rows, and at least {share} of the rows were behind the watermark"
+    dropped = f"at least {2 * dropping} rows were dropped by stateStoreSave in the last minute"
+    assert finding.summary == f"{dropped}; {said}"
+    assert f"{told_by(finding)['behind_watermark_share']:.1%}" == share
+
+
+@cases(
+    "times, dropping, more",
+    ("none is", IN_TIME, 10, {}),
+    ("a few may be", FEW, 10, {}),
+    ("half are, but a window ended only now", HALF, 2, {}),
+    ("half are, but none was dropped: their windows are open", HALF, 0, {}),
+    ("half are, and the operator counts rows", HALF, 10, {"operator": "dedupe"}),
+    ("all are, of few rows", ALL, 10, {"rows": 4}),
+)
+def test_rows_that_may_be_in_time_are_not(history, times, dropping, more):
+    assert list(RULE.check(in_groups(history, times, dropping, **more))) == []
 
 
 @cases(
