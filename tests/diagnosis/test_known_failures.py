@@ -89,8 +89,17 @@ EXAMPLES = {
     "missing-column": "[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column with name `total` cannot be resolved.",
     "bad-value": '[CAST_INVALID_INPUT] The value \'x\' of the type "STRING" cannot be cast to "INT"',
     "state-unreadable": "[CANNOT_LOAD_STATE_STORE.CANNOT_READ_DELTA_FILE_NOT_EXISTS] An error occurred",
+    "state-store-locked": "[CANNOT_LOAD_STATE_STORE.UNRELEASED_THREAD_ERROR] An error occurred during loading state. "
+    "RocksDB instance could not be acquired by [ThreadId: Some(271)] as it was not released by [ThreadId: Some(244)]",
+    "too-many-open-files": "org.rocksdb.RocksDBException: While open a file: /tmp/r/000123.sst: Too many open files",
+    "checkpoint-newer": "[CANNOT_LOAD_STATE_STORE.INVALID_CHANGE_LOG_READER_VERSION] An error occurred during loading "
+    "state. The change log reader version cannot be 3.",
     "unreachable": "java.net.ConnectException: Connection refused",
 }
+LOADING = "org.apache.spark.SparkException: [CANNOT_LOAD_STATE_STORE.{}] An error occurred during loading state.\n"
+NO_FILE = "Caused by: java.io.FileNotFoundException: File file:/cp/state/0/0/2.delta does not exist"
+TIMED_OUT = "Caused by: java.net.SocketTimeoutException: Read timed out"
+NUMBERS = "sources in the checkpoint offsets and now there are"
 DENIED = f"\nCaused by: {EXAMPLES['no-permission']}\nCaused by: java.lang.Exception: unknown"
 
 
@@ -137,6 +146,22 @@ def test_any_other_exception_is_not_explained(text):
     ("a file that is too large", "OSError: File too large", None),
     ("a column of another type", f"{READING.format(RETYPED)}x.y.Exception: column: [qty]", "file-schema-differs"),
     ("a file that cannot be read", f"{READING.format('NO_HINT')}java.io.IOException: broken", None),
+    (
+        "a missing file of the state",
+        f"{LOADING.format('CANNOT_READ_DELTA_FILE_NOT_EXISTS')}{NO_FILE}",
+        "state-unreadable",
+    ),
+    ("one that Spark does not name", f"{LOADING.format('UNCATEGORIZED')}{NO_FILE}", "state-unreadable"),
+    ("no folder of the state", "[STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY] Cannot", "state-unreadable"),
+    ("a damaged row", "[STATE_STORE_ROW_CHECKSUM_VERIFICATION_FAILED] Row checksum", "state-unreadable"),
+    ("a store that was not loaded in time", f"{LOADING.format('UNCATEGORIZED')}{TIMED_OUT}", None),
+    ("a log that the class does not know", LOADING.format("INVALID_CHANGE_LOG_WRITER_VERSION"), None),
+    ("an offset log of a newer Spark", "[INVALID_LOG_VERSION.MAX_SUPPORTED_VERSION] U", "checkpoint-newer"),
+    ("a log without its version", "[INVALID_LOG_VERSION.EXACT_MATCH_VERSION] U", None),
+    ("no memory for the state", LOADING.format("HDFS_STORE_PROVIDER_OUT_OF_MEMORY"), "out-of-memory"),
+    ("another operator", "[STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA] S", "state-schema-changed"),
+    ("other sources", f"assertion failed: There are [1] {NUMBERS} [2] sources requested", "state-schema-changed"),
+    ("another setting", "[STATE_STORE_INVALID_CONFIG_AFTER_RESTART] Cannot change x", "state-schema-changed"),
 )
 def test_what_counts_of_a_text(text, name):
     assert name_of(text) == name

@@ -17,9 +17,10 @@ GONE = ("history-gone", "snapshot-expired", "file-gone")  # what the query was t
 REPEATED = "nothing of the failed batch was committed; it is repeated as a whole"
 FAILS_AGAIN = "with the same memory the batch fails again"
 MEMORY = (
-    r"OutOfMemoryError|UNABLE_TO_ACQUIRE_MEMORY|(AGGREGATE|SPILL|POINTER_ARRAY)_OUT_OF_MEMORY"
+    r"OutOfMemoryError|UNABLE_TO_ACQUIRE_MEMORY|(AGGREGATE|SPILL|POINTER_ARRAY|STORE_PROVIDER)_OUT_OF_MEMORY"
     r"|[Kk]illed by YARN for exceeding|OOMKilled"
 )
+STATE_FILE = r"/state/\d+/\d+/"
 BROADCAST = "Not enough memory to build and broadcast the table"
 
 
@@ -129,7 +130,7 @@ KNOWN = (
     _known(
         "file-gone",
         r"FAILED_READ_FILE\.(DBR_)?FILE_NOT_EXIST|DELTA_FILE_NOT_FOUND|FileNotFoundException: .*\.(parquet|orc|avro)\b"
-        r"|FileNotFoundException: File (?!.*_delta_log does).* does not exist",
+        rf"|FileNotFoundException: File (?!.*_delta_log does|.*{STATE_FILE}).* does not exist",
         "a file that the source lists is gone, most often because of VACUUM or a rule of the object store",
         "stop VACUUM, snapshot expiry and lifecycle rules on the source, and keep the checkpoint",
         "each run of them can remove more files that the query has not read",
@@ -189,10 +190,12 @@ KNOWN = (
     ),
     _known(
         "state-schema-changed",
-        r"STATE_STORE_(KEY|VALUE)_SCHEMA_NOT_COMPATIBLE|StateSchemaNotCompatible",
-        "the query was changed so that its state no longer fits the checkpoint",
-        "start the previous version of the query with this checkpoint",
-        "the state was written by that version; the new one needs a checkpoint of its own",
+        r"STATE_STORE_((KEY|VALUE)_SCHEMA_NOT_COMPATIBLE|COLUMN_FAMILY_SCHEMA_INCOMPATIBLE|INVALID_VALUE_SCHEMA_EVOLUTION"
+        r"|INVALID_VARIABLE_TYPE_CHANGE|INVALID_CONFIG_AFTER_RESTART)|StateSchemaNotCompatible"
+        r"|OPERATOR_NOT_MATCH_IN_STATE_METADATA|sources in the checkpoint offsets and now there are",
+        "the query does not fit its checkpoint: that of an earlier version, or of another query",
+        "start the version of the query that wrote this checkpoint",
+        "its positions and state fit that version only; any other needs a checkpoint of its own",
     ),
     _known(
         "table-replaced",
@@ -304,10 +307,32 @@ KNOWN = (
     ),
     _known(
         "state-unreadable",
-        r"CANNOT_LOAD_STATE_STORE|STREAMING_CHECKPOINT_MISSING_METADATA_FILE",
-        "files of the checkpoint are missing or damaged",
-        "stop everything that deletes files of the checkpoint, and restore them from a copy",
-        "a new checkpoint would lose the state and repeat or lose rows",
+        r"CANNOT_LOAD_STATE_STORE\.(CANNOT_(READ|FIND)_|UNEXPECTED_FILE_SIZE|AUTO_SNAPSHOT_REPAIR_FAILED)"
+        r"|MISSING_(METADATA_FILE|STATE_DIRECTORY)|CHECKSUM_VERIFICATION_FAILED|FileNotFoundException: .*" + STATE_FILE,
+        "files of the checkpoint that the query needs are missing or damaged",
+        "stop what deletes files of the checkpoint and restore them; if the query has a new operator, start it without",
+        "the checkpoint has no files for a new operator; a new one would lose the state and repeat or lose rows",
+    ),
+    _known(
+        "state-store-locked",
+        r"UNRELEASED_THREAD_ERROR|RocksDB instance could not be acquired",
+        "another attempt of the task still holds its state store: a task that hangs, or a speculative copy",
+        "find the task that the exception names as the holder, and what it waits for; turn spark.speculation off",
+        "the files are intact; a longer rocksdb.lockAcquireTimeoutMs only hides a task that hangs",
+    ),
+    _known(
+        "too-many-open-files",
+        r"Too many open files",
+        "a process has as many files open as it is allowed to",
+        "raise the limit of open files (ulimit -n) for the user that runs driver and executors",
+        "if RocksDB has them open, spark.sql.streaming.stateStore.rocksdb.maxOpenFiles limits each store",
+    ),
+    _known(
+        "checkpoint-newer",
+        r"INVALID_CHANGE_LOG_READER_VERSION|INVALID_LOG_VERSION\.MAX_SUPPORTED_VERSION|UnsupportedLogVersion: maximum",
+        "a newer version of Spark wrote the checkpoint",
+        "start the query with the version of Spark that wrote the checkpoint",
+        "an older version cannot read the files of a newer one",
     ),
     _known(
         "unreachable",
