@@ -5,7 +5,8 @@ Meaning: Spark stopped the query because of an error, or its server is gone and 
     not failed.
 Impact: the query writes no results until it is started again. Rows wait in the source for as long as it keeps them.
 Diagnosis: 1. Read the finding: it has the error class, the first line of the exception, the batch and, if the exception
-    names them, the file or the offset. A sink or a broker that is named is where to look first.
+    names them, the file or the offset. A sink or a broker that is named is where to look first. A checkpoint belongs
+    to one query: where the finding names another that has it, one of the two was given a wrong checkpointLocation.
     2. `sum by (error_class) (increase(ledgerops_query_failures_total{app="APP",query="QUERY"}[1h]))` shows how often it
     failed. More than twice means that a restart alone does not help.
     3. Read the whole stack in the log of the driver. A recording keeps its informative lines:
@@ -69,6 +70,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         evidence.append(Evidence("failed_at_offset", float(offset), "offsets", "none named", ended.at))
     others = view.others
     stopped = sorted(each.query for each in others if each.ended is not None and each.ended.stopped_by(ended, others))
+    same = sorted(each.query for each in others if each.query_id and each.query_id == view.history.query_id)
     failure = explain(ended.exception)
     step = REPAIR if failure is None else failure.first_step
     again = WITHOUT_CHECKPOINT if view.plan.temporary_checkpoint else WITH_CHECKPOINT
@@ -78,6 +80,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         f"the query failed{batch} ({kind}): {line}"
         + (f"; {failure.happened}" if failure is not None else "")
         + raised_at(ended.exception)
+        + (f"; its checkpoint is also that of {', '.join(same)}" if same else "")
         + (f"; the application stopped, and with it {', '.join(stopped)}" if stopped else ""),
         Component("query", view.query, error_class(ended.error_class, line) or exception_class(ended.exception)),
         tuple(evidence),

@@ -191,6 +191,7 @@ def test_a_run_that_vanished_has_a_finding_that_says_so(history, warm, since):
 )
 def test_queries_that_a_failure_stopped_are_named_as_its_consequence(history, seconds, exception, named):
     failed, other = history(exception=STACK), remembered([batch(0)], "b")
+    other.query_id = "another checkpoint's"
     other.end(failed.history.ended.at + seconds, other.run_id, exception, None)
     view = QueryView(failed.history, failed.now, others=[other])
     [finding] = RULE.check(view)
@@ -206,6 +207,20 @@ def test_a_failure_after_which_the_application_started_more_queries_stopped_none
     [finding] = RULE.check(QueryView(failed.history, failed.now, others=[other]))
 
     assert finding.summary.endswith("bad row")
+
+
+@cases(
+    "query_id, said",
+    ("of another query", "q", "; its checkpoint is also that of totals"),
+    ("its own", "other", ""),
+    ("an id that is not known", None, ""),
+)
+def test_another_query_that_has_the_same_checkpoint_is_named(history, query_id, said):
+    failed, other = history(exception=STACK), remembered([batch(0)], "totals")
+    failed.history.query_id, other.query_id = query_id, query_id and "q"
+    [finding] = RULE.check(QueryView(failed.history, failed.now, others=[other]))
+
+    assert finding.summary.endswith(f"bad row{said}")
 
 
 RESTART, AGAIN = "start the query with the same checkpoint", "start the query again with the same checkpoint"
