@@ -242,6 +242,9 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
     },
     "state-growth": {
         GENERAL: FirstStep("find the input that stops the watermark, and get the watermark moving"),
+        "lateness": FirstStep(
+            "find out how late rows really come: the state keeps each for the allowed lateness at least",
+            "it will be full before the allowed lateness is over"),
         "steady": FirstStep("give the state more memory until it is bounded", "the watermark advances"),
         "larger rows": FirstStep(
             "find the list or map that a key only adds to (collect_list, a function's own state), and cap or window it",

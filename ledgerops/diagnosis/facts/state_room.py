@@ -17,25 +17,37 @@ SST = "rocksdbSstFileSize"
 
 
 class Limit(NamedTuple):
-    """What would be full, and when: bytes used, bytes a second, bytes left."""
+    """What would be full, and when: bytes used, bytes a second, bytes left. `lateness` is the allowed one, in seconds,
+    where a watermark bounds the state, but only after that."""
 
     what: str
     used: float
     rate: float
     room: float
+    lateness: float | None = None
 
     @property
     def seconds(self) -> float:
         """Seconds until it is full at this rate."""
         return self.room / self.rate
 
+    def fills_within(self, lateness: float, reports: Reports) -> bool:
+        """Whether it goes from empty to full in less event time than the allowed lateness: a watermark removes no row
+        before. Old rows are read in less time than they happened in."""
+        marks = [(batch.ended, batch.watermark) for batch, _ in reports if batch.watermark is not None]
+        pace = max(1.0, _rate(marks)) if len(marks) > 1 else 1.0
+        return pace * (self.used + self.room) / self.rate < lateness
+
     def evidence(self, at: float) -> tuple[Evidence, ...]:
         """These numbers, at the end of the newest batch."""
+        shorter = f"< {self.seconds:.0f}"
+        late = Evidence("allowed_lateness_seconds", self.lateness or 0.0, "seconds", shorter, at)
         return (
             Evidence("state_bytes", self.used, "bytes", "a plateau", at),
             Evidence("state_bytes_growth_per_second", self.rate, "bytes/s", "~ 0", at),
             Evidence("room_bytes", self.room, "bytes", "enough", at),
             Evidence("seconds_to_limit", self.seconds, "seconds", "never", at),
+            *[late] * (self.lateness is not None),
         )
 
 
@@ -49,24 +61,24 @@ def in_bytes(view: QueryView, reports: Reports) -> Reports:
 
 
 def filling(view: QueryView, reports: Reports) -> tuple[Reports, Limit] | None:
-    """Since when it grows, by rows or by bytes, and what will soon be full of it. With a watermark the first windows
-    may not be over yet, so nothing is said."""
+    """Since when it grows, by rows or by bytes, and what will soon be full of it. Of state that a watermark bounds the
+    first windows may not be over yet: only what is full before its allowed lateness is over is said."""
     if len(reports) < MIN_STATE_BATCHES:
         return None
     operator = reports[-1][1]
-    if state_cost.watermark_bounds(view, operator) or state_cost.keeps_own_time(view, operator):
+    if state_cost.keeps_own_time(view, operator) or state_trend.forgets(view, reports):
         return None
-    if state_trend.forgets(view, reports):
-        return None
+    lateness = view.plan.lateness or 0.0 if state_cost.watermark_bounds(view, operator) else None
     reports = state_trend.growing(reports)
     limit = soonest(view, reports) if len(reports) >= MIN_STATE_BATCHES else None
     if (
         limit is None
         or reports[-1][0].ended - reports[0][0].ended < VERY_LONG_SECONDS
         or limit.seconds > MAX_AHEAD_RATIO * state_trend.remembered(view, reports)
+        or (lateness is not None and not limit.fills_within(lateness, reports))
     ):
         return None
-    return reports, limit
+    return reports, limit._replace(lateness=lateness)
 
 
 def soonest(view: QueryView, reports: Reports) -> Limit | None:

@@ -3,7 +3,7 @@
 Meaning: the state of an operator grows steadily and will soon fill the heap, the memory or the disk. Or the operator
     used to remove rows at regular intervals, and has removed none for far longer than that while its watermark does not
     advance. Or its rows do not get more but larger, as the lists that `collect_list` keeps without a window: each batch
-    writes them anew.
+    writes them anew. A watermark keeps each row for its allowed lateness at least: of a day that may be too many.
 Impact: garbage collection, then lost executors (HDFS-backed store), or a killed container and a full disk (RocksDB). A
     restart does not help: the state is loaded from the checkpoint.
 Diagnosis: 1. `predict_linear(ledgerops_state_memory_bytes{app="APP",query="QUERY"}[10m], 3600)` is the size in an hour.
@@ -14,8 +14,8 @@ Diagnosis: 1. `predict_linear(ledgerops_state_memory_bytes{app="APP",query="QUER
     expires: see `unbounded-state`; above 0, more keys arrive than expire.
 Mitigation: if memory runs out soon, restart with more executor memory to gain time. Then get the watermark moving, or
     bound the state. Of rows that get larger keep only what the result needs: a number, the newest values, or a window.
-    RocksDB instead of the HDFS-backed store also gains time, but the checkpoint fixes the provider, so
-    this change needs a new checkpoint.
+    An allowed lateness that is longer than rows are late can be shortened, with the same checkpoint. RocksDB instead of
+    the HDFS-backed store also gains time, but the checkpoint fixes the provider: that takes a new one.
 Evidence:
     ledgerops_state_rows: numRowsTotal of the operator in the newest batch
     state_bytes_per_row: of rows that get larger: state_bytes / numRowsTotal of the newest batch
@@ -26,6 +26,7 @@ Evidence:
     room_bytes: what is left: the heap (maxMemory / 0.6 + 300 MiB of each active executor) - memoryUsedBytes of all
         operators; or memory_available_bytes, or disk_free_bytes, of the newest record `host`
     seconds_to_limit: room_bytes / state_bytes_growth_per_second
+    allowed_lateness_seconds: the largest delay of `withWatermark` in the plan, where it is longer than the limit lasts
     seconds_without_removal: end of the newest batch - that of the last with numRowsRemoved > 0
     usual_seconds_without_removal: longest time between two such batches before
     earlier_state_rows_max: largest numRowsTotal of the operator up to the last of them
@@ -91,13 +92,14 @@ def _towards(view: QueryView, reports: Reports) -> Finding | None:
     newest, operator = reports[-1]
     return Finding(
         f"the state of {operator.name} grows by {size(limit.rate)} per second: {limit.what} will be full in "
-        f"{duration(limit.seconds)}",
+        f"{duration(limit.seconds)}"
+        + (f"; the watermark keeps each row for {duration(limit.lateness)} at least" if limit.lateness else ""),
         Component("operator", operator.name, limit.what),
         (
             Evidence("ledgerops_state_rows", operator.rows, "rows", "a plateau", newest.ended),
             *limit.evidence(newest.ended),
         ),
-        (first_step("state-growth", "steady", "the state grows steadily until rows are removed from it"), BOUND),
+        (KEPT, SHORTEN) if limit.lateness else (STEADY, BOUND),
         confidence=0.7,
         began=reports[0][0].ended,
     )
@@ -121,12 +123,20 @@ def _larger_rows(view: QueryView, reports: Reports) -> Finding | None:
         f"{duration(limit.seconds)}",
         Component("operator", operator.name, limit.what),
         (Evidence("state_bytes_per_row", each, "bytes", "a plateau", newest.ended), *limit.evidence(newest.ended)),
-        (first_step("state-growth", "larger rows", "what is only ever added to a row has no bound"), BOUND),
+        (LARGER, SHORTEN if limit.lateness else BOUND),
         confidence=0.7,
         began=first.ended,
     )
 
 
+STEADY = first_step("state-growth", "steady", "the state grows steadily until rows are removed from it")
+LARGER = first_step("state-growth", "larger rows", "what is only ever added to a row has no bound")
+KEPT = first_step("state-growth", "lateness", "no row leaves the state before the watermark has passed it")
+SHORTEN = Remedy(
+    "shorten the allowed lateness of withWatermark, and restart with the same checkpoint",
+    "rows that come later than that are dropped",
+    safe=False,
+)
 BOUND = Remedy(
     "bound the state with a watermark or a time to live",
     "only then are rows removed from it; this needs a new checkpoint",

@@ -55,6 +55,35 @@ def test_the_state_of_a_function_without_a_timeout_fills_the_heap_whatever_the_w
     assert len(list(RULE.check(within(view)))) == found
 
 
+DAY = {"plan": {"watermarks": {"event_time": 86_400.0}}}
+FILLS = growing(40, row=2000)
+FULL = "grows by 1.0 MB per second: the heap will be full in 9 min 11 s"
+
+
+def test_a_heap_that_is_full_before_the_watermark_may_remove_anything_is_found(history):
+    [finding] = RULE.check(within(history(warm=0, operators=FILLS, **moves_on(40), **DAY)))
+
+    assert finding.summary == f"the state of dedupe {FULL}; the watermark keeps each row for 24 h at least"
+    assert told_by(finding)["allowed_lateness_seconds"] == 86_400.0
+    assert [each.action for each in finding.remedies] == [
+        "find out how late rows really come: the state keeps each for the allowed lateness at least",
+        "shorten the allowed lateness of withWatermark, and restart with the same checkpoint",
+    ]
+
+
+@cases(
+    "lateness, seconds_a_batch, found",
+    ("longer than it takes to fill", 700.0, 2.0, 1),
+    ("shorter", 600.0, 2.0, 0),
+    ("old rows, which a day of event time passes in minutes", 86_400.0, 2000.0, 0),
+    ("none", 0.0, 2.0, 0),
+)
+def test_the_allowed_lateness_counts_in_the_time_of_the_rows(history, lateness, seconds_a_batch, found):
+    marks = [1.79e9 + seconds_a_batch * n for n in range(40)]
+    plan = {"watermarks": {"event_time": lateness}}
+    assert len(list(RULE.check(within(history(warm=0, operators=FILLS, watermark=marks, plan=plan))))) == found
+
+
 def test_an_operator_that_forgets_no_longer_is_found(history):
     stands = [1.79e9 + 2.0 * min(n, 18) for n in range(32)]
     [finding] = RULE.check(history(warm=0, operators=in_rhythm(18, 14), watermark=stands))
