@@ -10,7 +10,8 @@ Diagnosis: 1. `predict_linear(ledgerops_state_memory_bytes{app="APP",query="QUER
     2. `rate(ledgerops_state_removed_rows_total{app="APP",query="QUERY"}[10m])` is 0. If it is above 0, rows do expire:
     see `state-growth`.
     3. Look at the plan: without a watermark (`ledgerops_watermark_timestamp_seconds{app="APP",query="QUERY"}` has no
-    value) nothing can expire. With one, the event time is missing from the keys of the operator.
+    value) nothing can expire. With one, the event time is missing from the keys of the operator. A join needs a
+    watermark on both inputs and a range of time between their rows; with one of these alone it removes nothing.
 Mitigation: if memory runs out soon, restart with more executor memory to gain time. Then call `withWatermark` on the
     event time before the operator, and use the event time in its keys (`dropDuplicatesWithinWatermark`, a window, a
     time range in the join); give a `transformWithState` a time to live, an `applyInPandasWithState` a timeout. The
@@ -39,6 +40,12 @@ from ledgerops.signals.query_view import QueryView
 BOUND_STATE = Remedy(
     "bound the state with withWatermark and the event time in the keys, or with a time to live",
     "only then can the operator know which rows are no longer needed; this needs a new checkpoint",
+    safe=False,
+    settings=(Setting(DELAY_SECONDS, None),),
+)
+BOUND_SIDES = Remedy(
+    "call withWatermark on each input of the join, and bound the time between their rows in its condition",
+    "each side keeps its rows until the other's watermark is past them; this needs a new checkpoint",
     safe=False,
     settings=(Setting(DELAY_SECONDS, None),),
 )
@@ -84,16 +91,21 @@ def _finding(view: QueryView, operator: StateOperator, reported: state_trend.Rep
     ahead = [f"{daily_rows:,.0f} rows"] * planned + [size(daily_bytes)] * (daily_bytes > 0)
     why = "the watermark removes nothing" if watermark_bounds else "there is no watermark"
     complete = state_cost.keeps_all(view, operator)
+    join = no_time and operator.name.startswith("symmetricHashJoin")
+    one_sided = join and 0 < len(view.plan.watermarks) < len(last.sources)
     if complete:
         why = "complete mode keeps every group"
     if no_timeout:
         why = "it has no timeout"
     elif own_time:
         why = "no timer, timeout or time to live ended a key of it"
-    elif no_time and operator.name.startswith("symmetricHashJoin"):
+    elif join:
         why = "the join does not bound the time between its rows"
+        if one_sided:
+            why = f"a watermark is on `{'`, `'.join(view.plan.watermarks)}` only, or {why}"
     elif no_time:
         why = "no column of its keys is the event time"
+    bound = SET_TIME if own_time else OTHER_MODE if complete else BOUND_SIDES if one_sided else BOUND_STATE
     room = state_room.room_bytes(view)
     fits = room is None or daily_bytes < room  # a day's growth; of state that is known to grow by the plan alone
     return Finding(
@@ -101,7 +113,7 @@ def _finding(view: QueryView, operator: StateOperator, reported: state_trend.Rep
         f"none: {why}" + (f"; at this rate it grows by {' and '.join(ahead)} a day" if ahead else ""),
         Component("operator", operator.name),
         tuple(evidence),
-        (SET_TIMEOUT if no_timeout else HOW_LONG, SET_TIME if own_time else OTHER_MODE if complete else BOUND_STATE),
+        (SET_TIMEOUT if no_timeout else HOW_LONG, bound),
         confidence=0.7 if watermark_bounds and not no_time else 0.9,
         began=first.started,
         at_most="info" if planned and fits else "warning",

@@ -1,6 +1,8 @@
 from collections.abc import Iterable
 from math import exp
 
+import pytest
+
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.unbounded_state import RULE
 from ledgerops.signals.query_view import QueryView
@@ -98,6 +100,33 @@ def test_state_that_the_watermark_does_not_reach_is_kept_for_ever(history, name,
     assert f"removed none: {why}; at this rate it grows by 43,200,000 rows and" in finding.summary
     assert finding.confidence == 0.9
     assert finding.remedies[1].action.startswith("bound the state with withWatermark and the event time in the keys")
+
+
+def joining(history, watermarks):
+    """A join of two sources that the watermark never lets forget."""
+    plan = {"watermarks": watermarks, "without_event_time": ("symmetricHashJoin",)}
+    view = history(warm=0, operators=growing(30, name="symmetricHashJoin"), watermark=MARKS, plan=plan)
+    for each in view.history.batches:
+        each.sources = each.sources * 2
+    [finding] = RULE.check(QueryView(view.history, view.now))
+    return finding
+
+
+def test_a_join_with_a_watermark_on_one_input_is_told_so(history):
+    finding = joining(history, {"its": 5.0})
+
+    assert (
+        "none: a watermark is on `its` only, or the join does not bound the time between its rows;" in finding.summary
+    )
+    assert finding.remedies[1].action == (
+        "call withWatermark on each input of the join, and bound the time between their rows in its condition"
+    )
+
+
+@pytest.mark.parametrize("watermarks", [{"its": 5.0, "cts": 5.0}, {}], ids=["two", "the plan has none"])
+def test_of_a_join_with_two_watermarks_only_the_range_is_missing(history, watermarks):
+    finding = joining(history, watermarks)
+    assert "removed none: the join does not bound the time between its rows;" in finding.summary
 
 
 def timed(timers, name="transformWithStateInPySparkExec"):
