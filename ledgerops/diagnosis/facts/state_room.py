@@ -60,6 +60,13 @@ def in_bytes(view: QueryView, reports: Reports) -> Reports:
     return [(batch, replace(state, rows=int(state.custom[SST]), memory_bytes=0)) for batch, state in known]
 
 
+def counted(view: QueryView, reports: Reports) -> Reports:
+    """The reports, or those in bytes where the rows are not counted (trackTotalNumberOfRows=false): updates that leave
+    no row."""
+    unknown = any(each.updated > each.removed for _, each in reports) and not any(each.rows for _, each in reports)
+    return in_bytes(view, reports) if unknown else reports
+
+
 def filling(view: QueryView, reports: Reports) -> tuple[Reports, Limit] | None:
     """Since when it grows, by rows or by bytes, and what will soon be full of it. Of state that a watermark bounds the
     first windows may not be over yet: only what is full before its allowed lateness is over is said."""

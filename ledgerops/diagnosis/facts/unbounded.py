@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from ledgerops.diagnosis.facts import state_cost, state_trend
+from ledgerops.diagnosis.facts import state_cost, state_room, state_trend
 from ledgerops.diagnosis.limits import SHOWN_BATCHES
 from ledgerops.model.records import Progress, StateOperator
 from ledgerops.signals.query_view import QueryView
@@ -17,7 +17,8 @@ MIN_WATERMARK_ADVANCE_SECONDS = 2 * DAY_SECONDS  # by then windows of a day have
 
 
 def unbounded(view: QueryView) -> Iterator[tuple[StateOperator, state_trend.Reports]]:
-    """The operators of the newest batch whose state only grows, each with the batches that show it."""
+    """The operators of the newest batch whose state only grows, each with the batches that show it: in bytes where its
+    rows are not counted."""
     batches = view.baseline.steady
     if len(batches) < state_trend.MIN_STATE_BATCHES:
         return
@@ -27,7 +28,7 @@ def unbounded(view: QueryView) -> Iterator[tuple[StateOperator, state_trend.Repo
             continue  # a time to live may be a day
         if state_cost.watermark_bounds(view, operator) and not came_far:
             continue
-        all_reported = state_cost.reports(batches, index)
+        all_reported = state_room.counted(view, state_cost.reports(batches, index))
         reported = state_trend.growing(all_reported)
         if _only_grows(view, operator, reported, changed=len(reported) < len(all_reported)):
             yield operator, reported

@@ -2,7 +2,8 @@
 
 Meaning: the operator adds a row to its state for nearly every row that it reads and removes none, because no watermark
     (or time to live, or timeout) defines when a row is no longer needed. Where the plan says so and a day's growth fits
-    into the memory, the finding is information.
+    into the memory, the finding is information. RocksDB does not count rows with `trackTotalNumberOfRows` false: then
+    the growth is that of its files.
 Impact: memory, checkpoint and batch time grow without limit. In hours or days the query fails or becomes very slow. A
     restart does not help: the state is loaded from the checkpoint.
 Diagnosis: 1. `predict_linear(ledgerops_state_memory_bytes{app="APP",query="QUERY"}[30m], 6 * 3600)` is the size in six
@@ -23,7 +24,9 @@ Evidence:
     state_rows_removed: sum of numRowsRemoved over these batches
     state_rows_kept_per_row_read: growth in rows / sum of numInputRows of these batches without the oldest
     state_rows_in_a_day: state_rows_growth_per_second x 86400, of an operator that never removes any by its plan
-    state_bytes_in_a_day: growth of memoryUsedBytes / the same seconds x 86400
+    state_bytes: where rows are updated and numRowsTotal is 0: rocksdbSstFileSize of the newest batch
+    state_bytes_growth_per_second: its growth / seconds, over the newest 30 of these batches, by bytes in place of rows
+    state_bytes_in_a_day: growth of memoryUsedBytes, or of state_bytes / the same seconds x 86400
 """
 
 from collections.abc import Iterator
@@ -76,19 +79,27 @@ def _finding(view: QueryView, operator: StateOperator, reported: state_trend.Rep
     no_timeout, no_time = state_cost.has_no_timeout(view, operator), state_cost.has_no_time(view, operator)
     planned, watermark_bounds = no_timeout or no_time, state_cost.watermark_bounds(view, operator)
     own_time = state_cost.is_function(operator)
-    daily_rows, daily_bytes = (each / seconds * DAY_SECONDS for each in (grown, end.memory_bytes - begin.memory_bytes))
+    counted = operator.rows > 0  # else `grown` is bytes
+    bytes_grown = end.memory_bytes - begin.memory_bytes if counted else grown
+    daily_rows, daily_bytes = (each / seconds * DAY_SECONDS for each in (grown, bytes_grown))
     kept = f"< {state_trend.MIN_KEPT_RATIO:g}"
+    removed = Evidence("state_rows_removed", 0.0, "rows", "> 0", last.ended)
     evidence = [
         Evidence("ledgerops_state_rows", float(end.rows), "rows", "a plateau", last.ended),
         Evidence("state_rows_growth_per_second", grown / seconds, "rows/s", "~ 0", last.ended),
-        Evidence("state_rows_removed", 0.0, "rows", "> 0", last.ended),
+        removed,
         Evidence("state_rows_kept_per_row_read", grown / read, "ratio", kept, last.ended),
+        *[Evidence("state_rows_in_a_day", daily_rows, "rows", "bounded", last.ended)] * planned,
     ]
-    if planned:
-        evidence.append(Evidence("state_rows_in_a_day", daily_rows, "rows", "bounded", last.ended))
+    if not counted:
+        evidence = [
+            Evidence("state_bytes", float(end.rows), "bytes", "a plateau", last.ended),
+            Evidence("state_bytes_growth_per_second", grown / seconds, "bytes/s", "~ 0", last.ended),
+            removed,
+        ]
     if daily_bytes > 0:
         evidence.append(Evidence("state_bytes_in_a_day", daily_bytes, "bytes", "bounded", last.ended))
-    ahead = [f"{daily_rows:,.0f} rows"] * planned + [size(daily_bytes)] * (daily_bytes > 0)
+    ahead = [f"{daily_rows:,.0f} rows"] * (planned and counted) + [size(daily_bytes)] * (daily_bytes > 0)
     why = "the watermark removes nothing" if watermark_bounds else "there is no watermark"
     complete = state_cost.keeps_all(view, operator)
     join = no_time and operator.name.startswith("symmetricHashJoin")
@@ -106,11 +117,12 @@ def _finding(view: QueryView, operator: StateOperator, reported: state_trend.Rep
     elif no_time:
         why = "no column of its keys is the event time"
     bound = SET_TIME if own_time else OTHER_MODE if complete else BOUND_SIDES if one_sided else BOUND_STATE
+    amounts = f"{grown:,} rows, to {end.rows:,}," if counted else f"{size(grown)} on the disk, to {size(end.rows)},"
     room = state_room.room_bytes(view)
     fits = room is None or daily_bytes < room  # a day's growth; of state that is known to grow by the plan alone
     return Finding(
-        f"the state of {operator.name} grew by {grown:,} rows, to {end.rows:,}, in {duration(seconds)} and removed "
-        f"none: {why}" + (f"; at this rate it grows by {' and '.join(ahead)} a day" if ahead else ""),
+        f"the state of {operator.name} grew by {amounts} in {duration(seconds)} and removed none: {why}"
+        + (f"; at this rate it grows by {' and '.join(ahead)} a day" if ahead else ""),
         Component("operator", operator.name),
         tuple(evidence),
         (SET_TIMEOUT if no_timeout else HOW_LONG, bound),

@@ -129,6 +129,35 @@ def test_of_a_join_with_two_watermarks_only_the_range_is_missing(history, waterm
     assert "removed none: the join does not bound the time between its rows;" in finding.summary
 
 
+def not_counted(count, saw=1, updated=1000, removed=0):
+    """State of which RocksDB counts no rows: its files gain 300 kB in each batch, and `saw` of them are merged."""
+    files = [{"rocksdbSstFileSize": 3e5 * (n + 1 if saw == 1 else n % saw + n / saw)} for n in range(count)]
+    return [{"name": "dedupe", "rows": 0, "updated": updated, "removed": removed, "custom": each} for each in files]
+
+
+def test_state_of_which_the_rows_are_not_counted_is_judged_by_its_files(history):
+    [finding] = RULE.check(history(warm=0, operators=not_counted(30)))
+
+    assert finding.summary == (
+        "the state of dedupe grew by 7.2 MB on the disk, to 9.0 MB, in 48 s and removed none: there is no watermark; "
+        "at this rate it grows by 13.0 GB a day"
+    )
+    assert [each.name for each in finding.evidence] == [
+        "state_bytes", "state_bytes_growth_per_second", "state_rows_removed", "state_bytes_in_a_day",
+    ]  # fmt: skip
+
+
+@cases(
+    "operators",
+    ("old values are merged away", not_counted(30, saw=4)),
+    ("no row is updated", not_counted(30, updated=0)),
+    ("each row is removed in the batch that adds it", not_counted(30, removed=1000)),
+    ("too early to tell", not_counted(12)),
+)
+def test_files_that_do_not_show_state_that_only_grows_are_not_told(history, operators):
+    assert list(RULE.check(history(warm=0, operators=operators))) == []
+
+
 def timed(timers, name="transformWithStateInPySparkExec"):
     """State of a function that has so many timers in each batch."""
     told = growing(30, name=name)

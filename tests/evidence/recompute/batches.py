@@ -362,7 +362,6 @@ FORMULAS: Mapping[str, Formula] = {
     "state_rows_growth_per_second": _change(ROWS),
     "unbounded-state: state_rows_removed": lambda tape: sum(map(_state("numRowsRemoved")(tape), _span(tape))),
     "state_rows_kept_per_row_read": _kept,
-    "state_rows_in_a_day": _change(ROWS, seconds=DAY),
     "state_bytes_in_a_day": _change(MEMORY, seconds=DAY),
     "state_bytes": lambda tape: MEMORY(tape)(tape.newest),
     "state_bytes_growth_per_second": _change(MEMORY),
