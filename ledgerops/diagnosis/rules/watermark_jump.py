@@ -6,8 +6,9 @@ Meaning: the watermark follows the newest event time, minus the delay given to `
 Impact: stateful operators drop rows, and windows close too early. The dropped rows and their producers are correct.
 Diagnosis: 1. `ledgerops_watermark_timestamp_seconds{app="APP",query="QUERY"} - time()` shows how far the watermark is
     ahead of the clock. Above 0, it has jumped; below 0, the clock has caught up and dropping ends.
-    2. The finding names the batch with the row and its offsets: search them for the newest event time. One wrong row is
-    a bug in its producer; many mean a clock that is ahead. The year 58865 means milliseconds that were read as seconds.
+    2. The finding names the batch with the row and its offsets, or the list of its files: search them for the newest
+    event time. One wrong row is a bug in its producer; many mean a clock that is ahead. The year 58865 means
+    milliseconds that were read as seconds.
     3. `increase(ledgerops_rows_dropped_by_watermark_total{app="APP",query="QUERY"}[5m])` shows whether rows are still
     dropped, and so how urgent a repair is.
 Mitigation: note the offsets, so that the dropped rows can be replayed. Read milliseconds with `timestamp_millis`.
@@ -38,6 +39,7 @@ from ledgerops.diagnosis.rule import CLEAR, Rule, confidence
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Progress
+from ledgerops.model.sources.files import FILES
 from ledgerops.signals.partitions import read_by_partition
 from ledgerops.signals.query_view import QueryView
 
@@ -76,19 +78,27 @@ def _summary(found: Jump) -> str:
 
 
 def _place(batch: Progress | None) -> str | None:
-    """Where to search for the row: the batch, and its offsets where the source has them."""
+    """Where to search for the row: the batch, and its offsets where the source has them. Spark's own source of files
+    lists the files of each offset in the checkpoint."""
     if batch is None:
         return None
-    starts = {partition: offset for source in batch.sources for partition, offset in source.start.items()}
+    lists = [
+        f"sources/{number}/{entry}"
+        for number, source in enumerate(batch.sources)
+        if source.kind == FILES.name and source.rows
+        for entry in source.end.values()
+    ]
+    others = [source.start for source in batch.sources if source.kind != FILES.name]
+    starts = {partition: offset for start in others for partition, offset in start.items()}
     read = [
         f"{topic}-{number} {starts[topic, number]} to {starts[topic, number] + count}"
         for (topic, number), count in sorted(read_by_partition(batch).items())
-        if count
+        if count and (topic, number) in starts
     ]
-    if not read:
-        return f"batch {batch.batch_id}"
     more = " and more" if len(read) > MAX_TOLD else ""
-    return f"batch {batch.batch_id}, offsets {', '.join(read[:MAX_TOLD])}{more}"
+    places = [f"offsets {', '.join(read[:MAX_TOLD])}{more}"] * bool(read)
+    places += [f"files listed in {', '.join(lists)} of the checkpoint"] * bool(lists)
+    return ", ".join([f"batch {batch.batch_id}", *places])
 
 
 def _evidence(found: Jump, last: Progress) -> Iterator[Evidence]:

@@ -124,8 +124,43 @@ def without_offsets(n, batch):
     return {"sources": tuple(replace(source, start={}, end={}) for source in batch.sources)}
 
 
+def of_files(n, batch, names=("FileStreamSource",)):
+    """Each batch reads the next list of files."""
+    [source] = batch.sources
+    files = [(name, {(name, "0"): n - 1}, {(name, "0"): n}) for name in names]
+    return {
+        "sources": tuple(
+            replace(source, name=name, kind="files", start=start if n else {}, end=end) for name, start, end in files
+        )
+    }
+
+
+def of_two_folders(n, batch):
+    return of_files(n, batch, ("FileStreamSource", "FileStreamSource-2"))
+
+
+def of_files_and_a_topic(n, batch):
+    return {"sources": (*batch.sources, *of_files(n, batch)["sources"])}
+
+
+LISTS = "sources/0/20, sources/1/20"
+
+
 @cases(
     "case, fields, details",
+    ("files", {"future": 3600.0}, of_files, ["batch 20, files listed in sources/0/20 of the checkpoint"]),
+    (
+        "files and a topic",
+        {"future": 3600.0},
+        of_files_and_a_topic,
+        [f"batch 20, {OFFSETS}, files listed in sources/1/20 of the checkpoint"],
+    ),
+    (
+        "files of two folders",
+        {"future": 3600.0},
+        of_two_folders,
+        [f"batch 20, files listed in {LISTS} of the checkpoint"],
+    ),
     ("a row of a batch without offsets", {"future": 3600.0}, without_offsets, ["batch 20"]),
     ("of a forgotten batch", {"drops": 900}, lambda n, batch: {"watermark": batch.started + 600.0}, []),
     ("no average time is known", {"future": 3600.0}, lambda n, batch: {"event_time_avg": None}, []),
