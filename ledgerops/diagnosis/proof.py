@@ -123,9 +123,18 @@ def _told(evidence: Mapping[str, Any], wanted: Expectation) -> str:
     limit = wanted.written if unit == "ratio" else amount(wanted.limit, unit)
     value = amount(evidence["value"], unit, evidence["expected"])
     if value == limit:
-        value = f"{evidence['value']:,.6g}{UNITS.get(unit, '')}"
+        value, limit = (f"{number}{UNITS.get(unit, '')}" for number in _apart(evidence["value"], wanted.limit))
     said = "usually " if wanted.how in USUALLY else f"expected {SAID[wanted.how]}"
     return f"{in_words(evidence['name'])} {value} ({said}{limit})"
+
+
+def _apart(value: float, limit: float) -> tuple[str, str]:
+    """Two numbers with as many digits as tell them apart, six at most; whole from 1,000 on."""
+    for digits in range(3, DIGITS + 1):
+        shown, beside = (f"{each:,.0f}" if each >= 1000 else f"{each:.{digits}g}" for each in (value, limit))
+        if shown != beside:
+            break
+    return shown, beside
 
 
 def in_words(name: str) -> str:
