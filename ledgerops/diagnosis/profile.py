@@ -256,10 +256,12 @@ def _remembered(view: QueryView, batch: Progress, tasks: TaskSummary | None) -> 
     """The split of a batch, made once: it changes only when more becomes known."""
     kept = _kept(view)
     made = kept.get(batch.batch_id)
-    if made is not None and made.tasks is tasks and made.settled:
+    left = _decommissioned(view).difference(*(stage.executors for stage in tasks.stages) if tasks is not None else ())
+    if made is not None and made.tasks is tasks and made.settled and left.isdisjoint(made.split.cores):
         return made.split
     facts, samples = _facts(view), _samples(view)
     cores = _cores_during(view, batch) or (made.split.cores if made is not None else {}) or facts.cores
+    cores = {name: count for name, count in cores.items() if name not in left}
     if made is not None and made.tasks is tasks and made.split.cores == cores:
         found = made.split
     else:
@@ -292,6 +294,14 @@ def _cores_during(view: QueryView, batch: Progress) -> Mapping[str, int]:
     began, ended = samples[before - 1], samples[after - 1]
     there = {each.executor_id for each in began.workers if each.active}
     return {e.executor_id: e.cores for e in ended.workers if e.active and e.cores > 0 and e.executor_id in there}
+
+
+@once
+def _decommissioned(view: QueryView) -> frozenset[str]:
+    """The executors that have left after they were told to: from then on they got no task, though Spark listed them."""
+    samples = _samples(view)
+    removed = samples[-1].removed_executors if samples else ()
+    return frozenset(each.executor_id for each in removed if "decommission" in (each.reason or "").lower())
 
 
 @once

@@ -1,12 +1,16 @@
 """The profile: which batches are compared, what is usual, that the parts add up, and what others took of them."""
 
+from dataclasses import replace
+
 import pytest
 
 from ledgerops.analysis.inputs import open_source
 from ledgerops.diagnosis.batch_parts import PARTS, STAGES
 from ledgerops.diagnosis.facts.contention import Contention
 from ledgerops.diagnosis.profile import Part, _contended, profile, shown
+from ledgerops.model.records import RemovedExecutor
 from ledgerops.runtime.replay import Replay
+from ledgerops.signals.query_view import QueryView
 from tests.diagnosis.conftest import stage, with_executors
 from tests.diagnosis.rules.crowd import beside, looked_at, neighbour
 from tests.diagnosis.test_contention import slowed
@@ -245,6 +249,26 @@ def test_an_executor_that_turns_out_to_have_left_during_a_batch_could_not_get_it
     view = history(warm=0, seconds=[2.0] * 12, stages=[ran], phases={"add_batch": 1.9})
     looks = [with_executors(view, (90, {"1": 1, "2": 1})), with_executors(view, (90, {"1": 1, "2": 1}), (30, {"1": 1}))]
     assert [profile(each).parts["uneven_executors"].now for each in looks] == [pytest.approx(0.8), 0.0]
+
+
+@cases(
+    "reason, ran, waited",
+    ("it is told at its end", "Executor decommission: worker decommissioned", {"1": (8, 1.6)}, 0.0),
+    ("until then it had tasks", "Executor decommission: worker decommissioned", {"1": (7, 1.4), "2": (1, 0.2)}, 0.6),
+    ("it died later", "Worker lost", {"1": (8, 1.6)}, 0.8),
+)
+def test_an_executor_that_is_being_decommissioned_gets_no_tasks(history, reason, ran, waited):
+    """Spark lists it until it has left."""
+    both = {"1": 1, "2": 1}
+    whole = stage(seconds=[0.2] * 8, wall=1.6, records=[500] * 8, executors=ran)
+    view = history(warm=0, seconds=[2.0] * 12, stages=[whole], phases={"add_batch": 1.9})
+    before = with_executors(view, (90, both), (3, both))
+    profile(before)
+    after = with_executors(view, (90, both), (3, both), (0, {"1": 1}))
+    gone = RemovedExecutor("2", after.now - 0.5, reason=reason)
+    hosts = [*after.hosts[:-1], replace(after.hosts[-1], removed_executors=(gone,))]
+    parts = profile(QueryView(view.history, view.now, hosts)).parts
+    assert parts["uneven_executors"].now == pytest.approx(waited)
 
 
 @cases("now, usual", ("far longer", 6.6, 1.1), ("hardly longer", 1.6, None))

@@ -9,7 +9,8 @@ Diagnosis: 1. Compare `sum by (executor) (rate(ledgerops_executor_tasks_total{ap
     2. In the Spark UI, open the stage and read the column "Locality Level" of its tasks. PROCESS_LOCAL for nearly all
     of them means that they wait for their data.
     3. In "Aggregated Metrics by Executor" compare the time for each task. If the busiest executor has fast tasks,
-    locality is the cause; if it has slow ones, see `straggler`.
+    locality is the cause; if it has slow ones, see `straggler`. An executor that is being decommissioned gets no tasks
+    either: the log of the cluster manager tells it at once, Spark only when the executor has left.
 Mitigation: restart the query from its checkpoint: a new run spreads its state over all executors. For a query without
     state, or with a small one, set `spark.locality.wait` to 0s. Do not add executors: the existing ones are idle.
 """

@@ -6,7 +6,8 @@ Impact: the batch at that moment takes longer, often much longer. While cores ar
     are lost again and again, batches may never end.
 Diagnosis: 1. Read the reason in the finding. "OutOfMemory", "OOMKilled" or "memory limits" means too little memory: see
     `memory-spill` and `gc-pressure`. Exit code 137 is SIGKILL, which is most often for memory, too. "heartbeat" or
-    "lost" means that the machine or the network was unreachable.
+    "lost" means that the machine or the network was unreachable; "decommission", that its machine is taken away, as a
+    spot instance is.
     2. Compare `sum(ledgerops_executor_cores{app="APP"})` with the cores that the application asked for. If it is lower,
     no replacement has started yet.
     3. On the page of the cluster manager, check whether other applications lost executors on the same machine. If they
@@ -16,7 +17,7 @@ Mitigation: let the query continue: Spark repeats the lost tasks. If executors r
     same machine, take it out of the cluster.
 Evidence:
     executors_lost: executors in the newest sample of the host that were removed in the last 300 s; those that are idle,
-        killed by the driver or decommissioned do not count
+        killed by the driver or released by dynamic allocation ("spark scale down") do not count
     seconds_since_executor_lost: now - the newest removed_at of these
     failed_tasks_of_lost_executors: sum of their failed_tasks
 """
@@ -37,7 +38,7 @@ SIGKILL = re.compile(r"(?i:code|status)\D{1,4}137\b")  # "code 137", "code is 13
 OUTSIDE_HEAP = "Python workers and RocksDB use memory outside the heap"
 REPLACE = "Spark repeats the lost tasks; a machine that does not come back must be replaced"
 FRESH_SECONDS = 300.0  # after which a replaced executor no longer explains the batch time
-RELEASED = ("idle", "killed by driver", "decommission", "requested")  # in the reasons of executors that were let go
+RELEASED = ("idle", "killed by driver", "spark scale down", "requested")  # in the reasons of executors that were let go
 
 
 def check(view: QueryView) -> Iterator[Finding]:

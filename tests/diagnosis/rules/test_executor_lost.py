@@ -12,6 +12,7 @@ NO_ANSWER = {"reason": "timed out", "names": ("1", "2")}
 WORKER = "worker lost: 10.0.0.12:34567"
 ON_ANOTHER = {"reason": WORKER, "host": "10.0.0.12"}
 ONE, CHECK = "1 executor was lost in the last 5 min", "check the machine of the executor"
+LEAVES = "Executor decommission: worker decommissioned"
 OTHER = f"{CHECK}, 10.0.0.12, on the page of the cluster manager"
 
 
@@ -28,6 +29,7 @@ def lost(view, reason=KILLED, ago=20.0, names=("3",), host=None):
     "how, said, detail, step",
     ("with its reason", {}, f"{ONE} (3): {KILLED}", f"3: {KILLED}", RAISE),
     ("several, without memory", NO_ANSWER, "2 executors were lost in the last 5 min (1, 2): timed out", None, CHECK),
+    ("whose machine is taken away", {"reason": LEAVES}, f"{ONE} (3): {LEAVES}", None, CHECK),
     ("on a machine", ON_ANOTHER, f"{ONE} (3 on 10.0.0.12): {WORKER}", f"3 on 10.0.0.12: {WORKER}", OTHER),
 )
 def test_an_executor_that_died_is_found(history, how, said, detail, step):
@@ -72,7 +74,7 @@ def test_it_is_a_warning_only_with_harm(history, seconds, severity):
     "reason, ago",
     ("released because it was idle", "Executor 3 was removed due to being idle", 20.0),
     ("released by the driver", "Executor killed by driver.", 20.0),
-    ("decommissioned", "Executor decommission finished", 20.0),
+    ("released by dynamic allocation", "Executor decommission: spark scale down", 20.0),
     ("long ago", KILLED, 400.0),
     ("after this moment", KILLED, -5.0),
 )
