@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from ledgerops.agent.application_error import application_error
 from ledgerops.agent.claim import Claim
 from ledgerops.agent.driver_code import IDLE_SECONDS, DriverCodeCollector
 from ledgerops.agent.exporter import Exporter
@@ -178,6 +179,8 @@ class Hub:
         for run in self.registry.runs.runs():  # nothing more will be seen of it, or it ends with this process
             mark = "with_application" if exiting and run.session.classic else "unwatched"
             data = {"id": run.query_id, "runId": run.run_id, "exception": None, mark: True}
+            if mark == "with_application":
+                data["application_error"] = application_error()
             self.queue.put("terminated", orjson.dumps(data), run.query, run.session)
         self.sessions.clear()
         self.host.close()

@@ -38,6 +38,7 @@ RING_BYTES = 8 * 1024 * 1024
 MAX_CLOCK_STEP_SECONDS = 5.0  # by which the machine's clock may be set before the history starts over
 HELD_UP_SECONDS = 1.0  # between two looks at a clock, after which they are not of one moment
 STALLED_SECONDS = 15.0  # without a turn, after which the worker counts as stuck
+TOLD_OF_AN_END = ("exception", "application_error")  # texts of a `terminated` record that are masked
 
 
 class Worker:
@@ -149,9 +150,10 @@ class Worker:
             if not isinstance(data, dict):
                 raise BadRecord("not an object")
             seen = Observation(event.at, event.kind, event.query, data)
-            if isinstance(exception := data.get("exception"), str) and event.kind == "terminated":
-                short = short_exception(exception, masked=not self._config.exception_text)
-                seen = replace(seen, data={**data, "exception": short})
+            for key in TOLD_OF_AN_END if event.kind == "terminated" else ():
+                if isinstance(text := data.get(key), str):
+                    short = short_exception(text, masked=not self._config.exception_text)
+                    seen = replace(seen, data={**seen.data, key: short})
             state = self._registry.ingest(seen, event.origin)
         except (ValueError, TypeError, AttributeError, KeyError, BadRecord) as error:
             self._failed("parse", error)

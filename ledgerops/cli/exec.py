@@ -57,7 +57,9 @@ def run(args: argparse.Namespace) -> int:
     sys.argv = [name, *own]
     try:
         exec(compile(Path(path).read_bytes(), path, "exec"), main.__dict__)
-    except BaseException:
+    except BaseException as error:
+        if isinstance(error, SystemExit):  # others Python puts there itself; read by agent/application_error
+            sys.last_value = error
         _hide_own_frames()
         raise
     return 0

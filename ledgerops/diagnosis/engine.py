@@ -9,6 +9,7 @@ from typing import NamedTuple
 from ledgerops.config import FRESHNESS_OBJECTIVE_SECONDS
 from ledgerops.diagnosis.arbiter import arbitrate, outweighed
 from ledgerops.diagnosis.facts import growth as falling
+from ledgerops.diagnosis.facts.failures import application_error
 from ledgerops.diagnosis.harm import examined, harm
 from ledgerops.diagnosis.limits import MIN_CATCH_UP_SECONDS
 from ledgerops.diagnosis.muting import NOTHING, Muted, is_muted
@@ -247,7 +248,7 @@ def _status(view: QueryView, findings: Sequence[Finding]) -> Status:
     """The status of the query; `pressured` when it runs normally and a finding is at warning or above."""
     history, active = view.history, {finding.rule for finding in findings}
     if history.ended is not None:
-        if history.ended.exception is not None:
+        if history.ended.exception is not None or application_error(view) is not None:
             return "failed"
         return "lost" if history.ended.lost else "stopped"
     if any(each.rule in STUCK and each.severity == "critical" for each in findings):

@@ -70,6 +70,8 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
     },
     "query-failed": {
         GENERAL: FirstStep("repair what the exception names; all of it is in the driver's log"),
+        "application": FirstStep("repair what ended the application, then start it again with the same checkpoint",
+            "only its application failed"),
         "vanished": FirstStep("check whether the Spark server of the query still runs, and read the end of its log",
             "it vanished"),
     },

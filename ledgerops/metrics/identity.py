@@ -29,7 +29,7 @@ def _done(view: QueryView) -> bool:
     """Whether the query ended as planned, or continues unobserved: neither needs an alert. A run that found nothing to
     read may end before its trigger is known: it is that of the run before, or the run ended by itself."""
     ended, started = view.history.ended, view.history.started_at
-    if ended is None or ended.exception is not None:
+    if ended is None or ended.exception is not None or ended.application_error is not None:
         return False
     plan = view.history.plan
     if ended.unwatched:

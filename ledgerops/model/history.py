@@ -81,6 +81,7 @@ class Ended:
     An `unwatched` run may go on: only the watch of it has ended. A `lost` run vanished without a terminated event. A
     run that ended `with_application` has not failed: it was stopped, or is the consequence of another's failure. An
     end that is `unrecorded` is that of a driver after which another wrote the recording: `at` is the last sign of it.
+    `application_error` is the exception or exit code that the application of a run ended with; None for others.
     """
 
     at: float
@@ -91,6 +92,7 @@ class Ended:
     lost: bool = False
     with_application: bool = False
     unrecorded: bool = False
+    application_error: str | None = None
 
     def stopped_by(self, other: Ended | None, histories: Iterable[History]) -> bool:
         """Whether this run ended with the application soon after another failed, whose exception stopped it. An
@@ -245,7 +247,7 @@ class History:
         self.idle_since = at if self.idle_since is None else self.idle_since
         self.running = None
 
-    def end(self, at: float, run_id: str, exception: str | None, error_class: str | None, **marks: bool) -> None:
+    def end(self, at: float, run_id: str, exception: str | None, error_class: str | None, **marks: Any) -> None:
         """The run ended at `at` (epoch seconds), with the marks of `Ended`. The end of the run before may be heard of
         after the start of this one, which Spark tells at once; a second one, or that of an unknown run, is ignored."""
         known = [each for each in self.ends if each.run_id == run_id and not (each.lost or each.unwatched)]

@@ -224,7 +224,8 @@ def _apply(history: History, seen: Observation, record: Any, run_id: str, at: fl
         case "terminated":
             exception, kind = _text(seen.data, "exception"), _text(seen.data, "errorClassOnException")
             marks = {mark: seen.data.get(mark) is True for mark in END_MARKS}
-            history.end(at, run_id, exception, kind, **marks)
+            error = _text(seen.data, "application_error")
+            history.end(at, run_id, exception, kind, application_error=error, **marks)
         case "plan":
             history.plan = record
         case "tasks":

@@ -2,6 +2,7 @@ import json
 import logging
 import re
 import socket
+import sys
 import threading
 import time
 import urllib.request
@@ -23,6 +24,7 @@ from ledgerops.config import load
 from ledgerops.errors import UserError
 from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.model.recording import read
+from ledgerops.model.records import Observation
 from tests.agent.fakes import FakeSession, RemoteSession
 from tests.programs import python, until
 from tests.tables import cases
@@ -88,6 +90,18 @@ def hub():
 
 def rates(spark, rows=10):
     return spark.readStream.format("rate").option("rowsPerSecond", rows).load()
+
+
+@pytest.mark.parametrize(("exiting", "told"), [(True, "RuntimeError: no '<masked>'"), (False, None)])
+def test_at_the_exit_of_python_the_error_is_kept_that_ended_the_application(hub, monkeypatch, exiting, told):
+    monkeypatch.setattr(sys, "last_value", RuntimeError("no 'key 4111111111111111'"), raising=False)
+    data = {"id": "id", "runId": "run", "name": "orders", "timestamp": "2026-11-30T12:00:00.000Z"}
+    hub.registry.ingest(Observation(0.0, "started", None, data), SimpleNamespace(classic=True))
+    hub.worker.start()
+    hub.close(exiting)
+
+    ended = hub.registry.queries["orders"].history.ended
+    assert (ended.with_application, ended.application_error) == (exiting, told)
 
 
 def test_a_query_is_seen_from_its_start_to_its_end(spark, attach, started, tmp_path):

@@ -105,6 +105,13 @@ def test_a_script_ends_the_same_as_under_python(tmp_path, ending):
     assert watched == plain
 
 
+def test_an_exit_code_is_known_at_the_exit_as_an_exception_is(tmp_path):
+    shown = "import atexit, sys\nfrom ledgerops.agent.application_error import application_error\n"
+    (tmp_path / "app.py").write_text(f"{shown}atexit.register(lambda: print(application_error()))\nsys.exit(3)")
+    plain, watched = both(tmp_path, "app.py")
+    assert (plain.code, plain.out, watched.code, watched.out) == (3, "None\n", 3, "exit code 3\n")
+
+
 def test_a_module_beside_the_script_is_found_and_the_observer_in_no_traceback(tmp_path):
     (tmp_path / "beside.py").write_text("def fail():\n    raise ValueError('beside')\n")
     (tmp_path / "app.py").write_text("import beside\nbeside.fail()\n")

@@ -31,6 +31,14 @@ def newest_failure(view: QueryView) -> Ended | None:
     return ended if ended is not None and ended.exception is not None else None
 
 
+def application_error(view: QueryView) -> str | None:
+    """What the application ended with, and the query with it; None where that is the failure of another query."""
+    ended = view.history.ended
+    if ended is None or any(ended.stopped_by(other.ended, view.others) for other in view.others):
+        return None
+    return ended.application_error
+
+
 @once
 def crash_loop(view: QueryView) -> tuple[Sequence[Ended], Sequence[int]] | None:
     """The failures of the last 15 minutes, oldest first, until a run has passed the point where they failed, and the

@@ -1,8 +1,9 @@
-"""Query failed: the query ended with an exception, or vanished without a report of its end.
+"""Query failed: the query or its application ended with an exception, or vanished without a report of its end.
 
-Meaning: Spark stopped the query because of an error, or its server is gone and can no longer say why. A query that was
-    stopped on purpose, with its application, or that read all available rows with an `availableNow` trigger, has
-    not failed.
+Meaning: Spark stopped the query because of an error, its application ended with an error of its own (an exception that
+    nothing caught, under `ledgerops exec` also an exit code), or its server is gone and can no longer say why. A query
+    that was stopped on purpose, alone or with its application, or that read all available rows with an `availableNow`
+    trigger, has not failed.
 Impact: the query writes no results until it is started again. Rows wait in the source for as long as it keeps them.
 Diagnosis: 1. Read the finding: it has the error class, the first line of the exception, the batch and, if the exception
     names them, the file or the offset. A sink or a broker that is named is where to look first. A checkpoint belongs
@@ -18,6 +19,7 @@ Evidence:
     ledgerops_query_failures_total: number of `terminated` records of the query with an exception
     failed_batch_id: the highest batchId in the progress records of all runs of the query, plus one
     failed_at_offset: the offset that the exception names
+    application_errors: `terminated` records of the run with an application_error
     seconds_without_a_sign: of a run that vanished: its recorded end - the end of its newest batch, or its start
 """
 
@@ -25,7 +27,7 @@ from collections.abc import Iterator
 
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.exception_text import error_class, exception_class, first_line, place, raised_at
-from ledgerops.diagnosis.facts.failures import failures
+from ledgerops.diagnosis.facts.failures import application_error, failures
 from ledgerops.diagnosis.facts.known_failures import GONE, RESUME, explain
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
@@ -55,12 +57,13 @@ def check(view: QueryView) -> Iterator[Finding]:
     ended = view.history.ended
     if ended is not None and ended.lost:
         yield _vanished(view, ended)
+    if ended is not None and (error := application_error(view)) is not None:
+        yield _with_application(view, ended, error)
     if ended is None or ended.exception is None:
         return
     line = first_line(ended.exception)
     kind = error_class(ended.error_class, line) or "no error class"
     newest = view.history.last
-    batch = f" after batch {newest.batch_id}" if newest is not None else " before its first batch"
     evidence = [failures(view, ended.at)]
     if newest is not None:
         failed = float(newest.batch_id + 1)
@@ -77,7 +80,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     again = WITH_A_COPY if failure is not None and failure.name in GONE else again
     steps = (step,) if RESUME in step.action and again is WITH_CHECKPOINT else (step, again)
     yield Finding(
-        f"the query failed{batch} ({kind}): {line}"
+        f"the query failed {_after(view)} ({kind}): {line}"
         + (f"; {failure.happened}" if failure is not None else "")
         + raised_at(ended.exception)
         + (f"; its checkpoint is also that of {', '.join(same)}" if same else "")
@@ -85,6 +88,23 @@ def check(view: QueryView) -> Iterator[Finding]:
         Component("query", view.query, error_class(ended.error_class, line) or exception_class(ended.exception)),
         tuple(evidence),
         steps,
+        confidence=1.0,
+        began=ended.at,
+    )
+
+
+def _after(view: QueryView) -> str:
+    newest = view.history.last
+    return f"after batch {newest.batch_id}" if newest is not None else "before its first batch"
+
+
+def _with_application(view: QueryView, ended: Ended, error: str) -> Finding:
+    """The query did not fail, but what ran it did."""
+    return Finding(
+        f"the query stopped {_after(view)}: its application ended with {error}",
+        Component("query", view.query, "application"),
+        (Evidence("application_errors", 1.0, "count", "0", ended.at),),
+        (first_step("query-failed", "application", "the query did not fail: it runs again with its application"),),
         confidence=1.0,
         began=ended.at,
     )

@@ -182,6 +182,30 @@ def test_a_run_that_vanished_has_a_finding_that_says_so(history, warm, since):
     assert contradictions(verdict) == []
 
 
+@cases("warm, after", ("after a batch", 6, "after batch 5"), ("before the first one", 0, "before its first batch"))
+def test_an_application_that_ended_with_an_error_has_failed_and_its_query_with_it(history, warm, after):
+    view = history(warm=warm)
+    view.history.end(view.now, "run-1", None, None, with_application=True, application_error="RuntimeError: no config")
+    verdict = Diagnoser()(QueryView(view.history, view.now, view.hosts))
+
+    assert (verdict.status, [root.rule for root in verdict.root_causes]) == ("failed", ["query-failed"])
+    assert (
+        verdict.root_causes[0].summary
+        == f"the query stopped {after}: its application ended with RuntimeError: no config"
+    )
+    assert view.history.failures == {}
+    assert contradictions(verdict) == []
+
+
+@cases("what", ("stopped with it", {"with_application": True}), ("with an error that another query's failure was", {
+    "with_application": True, "application_error": "StreamingQueryException: [STREAM_FAILED]"}))  # fmt: skip
+def test_an_application_that_just_ended_or_whose_other_query_failed_is_no_failure_of_the_query(history, what):
+    view, other = history(), history(exception=STACK).history
+    view.history.end(other.ended.at, "run-1", None, None, **what)
+    verdict = Diagnoser()(QueryView(view.history, view.now, view.hosts, [other]))
+    assert (verdict.status, verdict.root_causes) == ("stopped", ())
+
+
 @cases(
     "seconds, exception, named",
     ("stopped with it", 2.0, "Job 1 cancelled because SparkContext was shut down", True),
