@@ -3,6 +3,7 @@
 A query with a trigger interval owes time: the seconds by which its batches were longer than the triggers that fell into
 them. A query that makes it up again owes nothing, nor does a batch that works off a backlog. One without an interval
 owes results: it falls behind (`facts.growth`), or its batches are so long that results are older than the objective.
+One that ends by itself owes the time by which a run outlasts the period of its scheduler (`facts.former_runs`).
 This needs no healthy past. Without harm a cause is at most worth knowing, never a warning.
 """
 
@@ -13,6 +14,7 @@ from statistics import median
 from typing import Literal, NamedTuple
 
 from ledgerops.diagnosis.facts import growth
+from ledgerops.diagnosis.facts.former_runs import late_run
 from ledgerops.diagnosis.limits import (
     CLEAR_TIMES,
     LONG_SECONDS,
@@ -103,6 +105,8 @@ def harm(view: QueryView) -> Harm | None:
     if time is not None:
         typical = median(turn.seconds for turn in time.late)
         return Harm("overrun", max(1.0, typical / (view.trigger.interval or typical)), time.since)
+    if (run := late_run(view)) is not None:
+        return Harm("overrun", run.seconds / run.period, run.began)
     return _late_results(view)
 
 

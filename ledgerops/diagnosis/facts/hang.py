@@ -7,6 +7,7 @@ from typing import NamedTuple
 from ledgerops.diagnosis.facts import growth
 from ledgerops.diagnosis.facts.contention import cpu_use
 from ledgerops.diagnosis.facts.deleted_offsets import MAX_ANSWER_SECONDS
+from ledgerops.diagnosis.facts.former_runs import former_runs, usual_run
 from ledgerops.diagnosis.limits import CLEAR_TIMES, FAR_TIMES, SHOWN_BATCHES, VERY_FAR_TIMES, VERY_LONG_SECONDS
 from ledgerops.model.records import LONG_RUNNING
 from ledgerops.signals.memo import once
@@ -23,7 +24,8 @@ MIN_TIMES_REPEATED = 1.5  # over the second longest batch of all that are rememb
 MAX_FIRST_BATCH_SECONDS = 300.0
 MIN_WAITING_SECONDS = 60.0  # without a running job, where planning would take CPU, or without any event
 MAX_STILL_CORES = 0.1  # used by the driver's processes while they wait; Spark's own threads use a tenth of it
-MAX_ONE_BATCH_SECONDS = 3600.0  # a trigger that reads all available rows in one run may run for that long
+MAX_ONE_BATCH_SECONDS = 3600.0  # a trigger that reads all available rows in one run may run for that long, or four
+# times as long as ever before
 MIN_UNWATCHED_SECONDS = 45.0  # without any report of the observer; attaching to another session takes half as long
 
 
@@ -41,7 +43,11 @@ def limits(view: QueryView) -> Limits:
         most = max(2 * MAX_FIRST_BATCH_SECONDS, 3 * view.interval)
         return Limits(most, most)
     if view.plan.ends_itself:
-        return Limits(MAX_ONE_BATCH_SECONDS, MAX_ONE_BATCH_SECONDS)
+        most = MAX_ONE_BATCH_SECONDS
+        if (run := usual_run(view)) is not None:
+            longest = max(former.seconds for former in former_runs(view))
+            most = min(max(MAX_FIRST_BATCH_SECONDS, VERY_FAR_TIMES * run), max(most, MIN_TIMES_LASTING * longest))
+        return Limits(most, most)
     interval, usual = view.interval, view.baseline.usual_duration
     if usual is None:  # of the first batches of a run
         longest = max((batch.duration for batch in view.baseline.settled or view.batches), default=0.0)

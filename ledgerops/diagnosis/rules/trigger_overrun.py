@@ -1,7 +1,8 @@
-"""Trigger overrun: batches outlast the trigger interval.
+"""Trigger overrun: batches outlast the trigger interval, or runs the period of their scheduler.
 
 Meaning: a batch takes longer than the trigger interval, so the next batch starts late. The query has no spare time
-    left.
+    left. Of a query that ends by itself (`availableNow`) a run takes longer than the time between two starts, and half
+    as long again as its rows usually take: this needs three earlier runs that ended well.
 Impact: results are later than the trigger interval suggests. With slightly more load, the backlog starts to grow.
 Diagnosis: 1. Read the root cause named with this finding. `ledgerops diagnose http://INSTANCE --query QUERY` also shows
     the causes that were ruled out.
@@ -23,12 +24,15 @@ Evidence:
     ledgerops_trigger_interval_seconds: the trigger interval of the plan; if unknown, that on whose multiples those
         batches begin that had time to wait
     ledgerops_last_batch_duration_seconds: durationMs.triggerExecution / 1000 of the newest batch
+    run_seconds: of a query that ends by itself: the end of its newest batch minus the start of its run's first
+    run_period_seconds: the lower quartile of the times between the starts of the first batches of its runs
 """
 
 from collections.abc import Iterator
 from statistics import median
 
 from ledgerops.common.format import duration
+from ledgerops.diagnosis.facts.former_runs import LateRun, late_run
 from ledgerops.diagnosis.facts.longer_interval import longer_interval
 from ledgerops.diagnosis.harm import Proof, owes_for
 from ledgerops.diagnosis.limits import SHOWN_BATCHES
@@ -48,6 +52,8 @@ PROOFS = (
 
 
 def check(view: QueryView) -> Iterator[Finding]:
+    if (run := late_run(view)) is not None:
+        yield _of_runs(view, run)
     interval, time = view.trigger.interval, owes_for(view, *PROOFS)
     if not interval or time is None or view.last is None:
         return
@@ -72,6 +78,21 @@ def check(view: QueryView) -> Iterator[Finding]:
         ),
         confidence=LIKELY,
         began=time.since,
+    )
+
+
+def _of_runs(view: QueryView, run: LateRun) -> Finding:
+    return Finding(
+        f"the run took {duration(run.seconds)}, and one begins every {duration(run.period)}; as many rows usually take "
+        f"{duration(run.usual)}",
+        Component("query", view.query),
+        (
+            Evidence("run_seconds", run.seconds, "seconds", f"<= {run.period:.0f}", view.now),
+            Evidence("run_period_seconds", run.period, "seconds", f">= {run.seconds:.0f}", view.now),
+        ),
+        (first_step("trigger-overrun", GENERAL, "its cause is there"),),
+        confidence=LIKELY,
+        began=run.began,
     )
 
 

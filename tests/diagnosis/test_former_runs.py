@@ -1,0 +1,86 @@
+"""A query that ends by itself, started every five minutes: what its former runs say of the present one."""
+
+from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.diagnosis.facts.hang import limits
+from ledgerops.diagnosis.harm import harm
+from ledgerops.model.history import History
+from ledgerops.model.records import Plan, Running
+from ledgerops.signals.query_view import QueryView
+from tests.build import T0, batch
+from tests.tables import cases
+
+MINUTE, PERIOD = 60.0, 300.0
+
+
+def scheduled(seconds, rows=1000, starts=None, running=None, exception=None, trigger="available_now"):
+    """One run after another, each of one batch of so many seconds, in its period or when the one before has ended; then
+    one whose first batch has been running for so long. Former runs may have ended with an exception."""
+    past, at = History("loads"), T0
+    runs = [*seconds, *([running] if running is not None else [])]
+    for number, took in enumerate(runs):
+        at = max(at, T0 + (PERIOD * number if starts is None else starts[number]))
+        run, newest = f"run-{number}", number == len(runs) - 1
+        past.start(at, "id-1", run)
+        past.plan = Plan(run, trigger=trigger)
+        if newest and running is not None:
+            past.set_running(Running(at + took, run, at, "Processing new data"))
+            return QueryView(past, at + took)
+        each = rows if isinstance(rows, int) else rows[number]
+        past.add(batch(number, run_id=run, started=at, duration=took, rows=each, phases={"add_batch": took - 0.4}))
+        at += took
+        past.end(at, run, None if newest else exception, None)
+    return QueryView(past, at)
+
+
+SLOW = [*[MINUTE] * 4, 6 * MINUTE]
+
+
+@cases(
+    "case",
+    ("one run after four", {"seconds": SLOW}),
+    ("runs that have delayed the next ones already", {"seconds": [*SLOW, 7 * MINUTE, 8 * MINUTE]}),
+    ("a few rows more", {"seconds": SLOW, "rows": [1000] * 4 + [1500]}),
+    ("an event log does not tell the trigger", {"seconds": SLOW, "trigger": None}),
+)
+def test_a_run_that_outlasts_the_period_of_its_scheduler_is_harm(case):
+    verdict = Diagnoser()(scheduled(**case))
+    assert ("trigger-overrun", "warning") in [(each.rule, each.severity) for each in verdict.findings]
+
+
+def test_the_run_is_told_with_its_period_and_what_is_usual():
+    [finding] = [each for each in Diagnoser()(scheduled(SLOW)).findings if each.rule == "trigger-overrun"]
+    told = "the run took 6 min, and one begins every 5 min; as many rows usually take 60 s"
+    assert finding.summary.startswith(told)
+
+
+@cases(
+    "case",
+    ("it is the only run", {"seconds": [6 * MINUTE]}),
+    ("two runs came before it", {"seconds": [MINUTE, MINUTE, 6 * MINUTE]}),
+    ("those before it failed", {"seconds": SLOW, "exception": "boom"}),
+    ("longer than usual, and within the period", {"seconds": [*[MINUTE] * 4, 4.9 * MINUTE]}),
+    ("as much longer as it has more rows", {"seconds": SLOW, "rows": [1000] * 4 + [6000]}),
+    ("a backfill", {"seconds": [*[MINUTE] * 4, 60 * MINUTE], "rows": [1000] * 4 + [90_000]}),
+    ("the first run read all history", {"seconds": [60 * MINUTE, *[MINUTE] * 4], "rows": [90_000] + [1000] * 4}),
+    ("they always take so long", {"seconds": [6 * MINUTE] * 5}),
+    ("somebody starts it now and then", {"seconds": SLOW, "starts": [0, 400, 5000, 5200, 9000]}),
+    ("it is to run all the time", {"seconds": SLOW, "trigger": "processing_time"}),
+)
+def test_others_are_not(case):
+    assert harm(scheduled(**case)) is None
+
+
+@cases(
+    "case, minutes",
+    ("after quick runs", {"seconds": [MINUTE] * 4}, 10),
+    ("after very quick ones", {"seconds": [5.0] * 4}, 5),
+    ("after a pause of three periods", {"seconds": [MINUTE] * 4, "starts": [0, 300, 600, 900, 1800]}, 30),
+    ("after long runs", {"seconds": [40 * MINUTE] * 4}, 160),
+    ("after two runs", {"seconds": [MINUTE] * 2}, 60),
+    ("after failures", {"seconds": [MINUTE] * 4, "exception": "boom"}, 60),
+)
+def test_former_runs_say_when_a_run_hangs(case, minutes):
+    """Ten times as long as a usual run; without three of them after an hour."""
+    assert limits(scheduled(**case, running=1.0)).stuck == minutes * MINUTE
+    stuck = [Diagnoser()(scheduled(**case, running=(minutes + more) * MINUTE)).status for more in (-0.2, 0.2)]
+    assert stuck == ["starting", "stuck"]
