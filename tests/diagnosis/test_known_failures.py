@@ -100,6 +100,11 @@ LOADING = "org.apache.spark.SparkException: [CANNOT_LOAD_STATE_STORE.{}] An erro
 NO_FILE = "Caused by: java.io.FileNotFoundException: File file:/cp/state/0/0/2.delta does not exist"
 TIMED_OUT = "Caused by: java.net.SocketTimeoutException: Read timed out"
 NUMBERS = "sources in the checkpoint offsets and now there are"
+NO_SUCH_TOPIC = (
+    f"{LOST_TASK.format(executor='3')}org.apache.kafka.common.errors.TimeoutException: Topic orders_out not present in "
+    "metadata after 60000 ms.\nCaused by: org.apache.kafka.common.errors.UnknownTopicOrPartitionException: This server "
+    "does not host this topic-partition."
+)
 DENIED = f"\nCaused by: {EXAMPLES['no-permission']}\nCaused by: java.lang.Exception: unknown"
 
 
@@ -142,6 +147,7 @@ def test_any_other_exception_is_not_explained(text):
 @cases(
     "text, name",
     ("the innermost known cause counts", f"{EXAMPLES['table-gone']}{DENIED}", "no-permission"),
+    ("a topic that a producer waited for in vain", NO_SUCH_TOPIC, "table-gone"),
     ("a full disk, in any case", "OSError: disk quota exceeded", "disk-full"),
     ("a file that is too large", "OSError: File too large", None),
     ("a column of another type", f"{READING.format(RETYPED)}x.y.Exception: column: [qty]", "file-schema-differs"),

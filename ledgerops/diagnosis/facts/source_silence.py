@@ -21,8 +21,9 @@ from ledgerops.signals.run import WINDOW_SECONDS
 
 MIN_UNANSWERED_SECONDS = 10.0  # while a broker restarts, others take over its partitions in less
 WAITING = re.compile(r"getting offsets from kafka", re.IGNORECASE)  # Spark's status message
-TIMED_OUT = re.compile(
+TIMED_OUT = re.compile(  # but not what a producer says: that is of a sink
     r"kafka\.common\.errors\.(Timeout|Disconnect|BrokerNotAvailable)Exception"
+    r"(?!: (Topic \S+ not present in metadata|Expiring \S+ record|Failed to allocate memory))"
     r"|Timed out waiting for a node assignment|Timeout .*topic metadata|No resolvable bootstrap urls"
 )
 
@@ -95,5 +96,8 @@ def _gave_up(view: QueryView) -> Silence | None:
     ended = view.history.ended
     if ended is None or ended.exception is None or not TIMED_OUT.search(ended.exception):
         return None
+    last = view.history.last
+    if last is not None and not any(source.kind == "kafka" for source in last.sources):
+        return None  # so it is no broker of a source
     words = f"the query gave up waiting for the broker: {first_line(ended.exception)}"
     return Silence(words, ended.at, (failures(view, ended.at),), 0.8)

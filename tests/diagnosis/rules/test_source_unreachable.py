@@ -51,8 +51,13 @@ def test_a_broker_that_does_not_answer_is_found(history, make, said, sure):
     assert (finding.confidence > 0.9) is sure
 
 
+TIMEOUT_OF = "org.apache.kafka.common.errors.TimeoutException: {}"
+NO_TOPIC = TIMEOUT_OF.format("Topic orders_out not present in metadata after <masked> ms.")
+EXPIRED = TIMEOUT_OF.format("Expiring 3 record(s) for orders_out-0:120000 ms has passed since batch creation")
+
+
 def gave_up(history):
-    return history(exception=TIMEOUT, error_class="STREAM_FAILED")
+    return history(exception=TIMEOUT, source=KAFKA, error_class="STREAM_FAILED")
 
 
 def stuck(history):
@@ -69,6 +74,11 @@ def test_it_is_the_root_of(history, make, status, explains):
 
     [root] = verdict.root_causes
     assert (verdict.status, root.rule, root.explains) == (status, "source-unreachable", explains)
+
+
+def test_a_query_that_gave_up_before_its_first_batch_may_have_waited_for_its_source(history):
+    [finding] = RULE.check(history(warm=0, exception=TIMEOUT))
+    assert finding.summary.startswith("the query gave up waiting for the broker: TimeoutException: Timed out")
 
 
 def of_another_broker(history):
@@ -103,6 +113,9 @@ def test_a_broker_that_does_not_answer_ledgerops_is_no_finding_where(history, ma
     ("a slow file listing", {"running": 300, "message": "Getting offsets from FileStreamSource[in]"}),
     ("a source that is slow as ever", SLOW_AS_EVER),
     ("failed of something else", {"exception": "java.lang.ArithmeticException: / by zero"}),
+    ("the topic of its sink is missing", {"exception": NO_TOPIC, "source": KAFKA}),
+    ("the broker of its sink takes no rows", {"exception": EXPIRED, "source": KAFKA}),
+    ("it reads files, so the broker is its sink's", {"exception": TIMEOUT, "source": "FileStreamSource[in]"}),
 )
 def test_others_are_not(history, case):
     assert list(RULE.check(history(**case))) == []
