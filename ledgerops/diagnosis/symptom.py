@@ -28,6 +28,8 @@ LARGEST = "no other part of a batch takes as long"
 def with_largest_part(finding: Finding, view: QueryView) -> Finding:
     """A symptom without a cause, with the largest part of a batch and a remedy that fits it; others as they are."""
     found = profile(view) if finding.rule in SYMPTOMS else None
+    if finding.rule == "freshness-breach" and view.history.idle_since is not None:
+        return finding  # no batch runs that could take the time
     if found is None or not found.parts:
         return finding
     part, interval, typical = max(found.parts.values(), key=lambda part: part.now), view.interval, found.duration

@@ -46,6 +46,8 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
         "event time": FirstStep("compare the watermark with the event time of each input", "its batches are in time"),
         "rows": FirstStep("compare the time in the rows with the time of their arrival",
             "its batches are in time, no watermark"),
+        "transaction": FirstStep("find the open transaction on the topic's brokers: kafka-transactions.sh find-hanging",
+            "Spark finds no new rows, and the topic has some"),
     },
     "trigger-overrun": {GENERAL: FirstStep("find out which part of a batch takes longest")},
     "long-batches": {GENERAL: FirstStep("find out which part of a batch takes longest")},

@@ -5,6 +5,7 @@ from ledgerops.diagnosis.rules.freshness_breach import RULE
 from ledgerops.metrics.latency import EVENT_BOUNDS, LE, SUM
 from ledgerops.model.records import BatchFiles, FilesRead, Running
 from tests.diagnosis.conftest import told_by
+from tests.diagnosis.rules.broker import asked
 from tests.diagnosis.rules.retelling import retold
 from tests.tables import cases
 
@@ -166,3 +167,39 @@ def test_rows_that_a_batch_read_after_a_long_wait_for_its_source_are_not_late(hi
     waited = [{"latest_offset": 79.0, "add_batch": 0.9}, {"add_batch": 4.9}]
     found = [list(RULE.check(history(seconds=[80, 5], warm=20, phases=phases))) for phases in (None, waited)]
     assert [bool(each) for each in found] == [True, False]
+
+
+def resting(history, latest=9000, seconds=120.0, **case):
+    """A query that Spark has called idle for so long, whose topic ends at an offset; it has read up to 6000."""
+    return asked(history(idle=True, **case), [latest], [0], later=seconds)
+
+
+def test_rows_that_an_open_transaction_hides_from_an_idle_query_are_found(history):
+    verdict = Diagnoser()(resting(history))
+
+    [root] = verdict.root_causes
+    assert (verdict.status, root.rule) == ("idle", "freshness-breach")
+    assert root.summary == (
+        "Spark finds no new rows, but 3,000 offsets of the source are unread, the oldest for 2 min 1 s: an open "
+        "transaction hides them from a query that reads committed rows only"
+    )
+    assert root.remedies[0].action.endswith("kafka-transactions.sh find-hanging")
+    assert told_by(root) == {"ledgerops_source_lag_seconds": 121.0, "freshness_objective_seconds": 64.0}
+
+
+@cases(
+    "case",
+    ("all is read", {"latest": 6000}),
+    ("a transaction that is open for as long as any", {"seconds": 50}),
+    ("a trigger of ten minutes", {"interval": 600.0}),
+    ("it waits until there are more rows", {"plan": {"rate_limits": {"minOffsetsPerTrigger": "10000"}}}),
+    ("a run that ends by itself", {"plan": {"trigger": "available_now"}}),
+)
+def test_unread_rows_of_an_idle_query_need_not_be_hidden(history, case):
+    assert list(RULE.check(resting(history, **case))) == []
+
+
+def test_rows_that_an_idle_query_has_begun_to_read_are_not_hidden(history):
+    view = resting(history)
+    view.history.set_running(Running(view.now, "run-1", view.now - 1, "Processing new data"))
+    assert list(RULE.check(view.at(view.now))) == []
