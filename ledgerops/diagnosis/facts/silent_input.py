@@ -86,7 +86,9 @@ def _silent_branch(view: QueryView, stall: Stall) -> Silent | None:
     A filter that lets no row through, or a topic whose rows are all of another kind, stops the watermark like a silent
     source. Only the plan of the query shows which branch it is.
     """
-    if stall.ahead is None or stall.ahead < MIN_LEAP_SECONDS or len(stall.batches) < 2 * MIN_STALLED_BATCHES:
+    if stall.young or stall.ahead is None or stall.ahead < MIN_LEAP_SECONDS:
+        return None
+    if len(stall.batches) < 2 * MIN_STALLED_BATCHES:
         return None
     columns = sorted(view.plan.watermarks)
     which = f" (the watermarks are on {', '.join(columns)})" if len(columns) > 1 else ""

@@ -25,7 +25,9 @@ class Stall(NamedTuple):
     seconds: float
     rows: int  # that arrived
     usual: float  # longest seconds without an advance before
+    limit: float  # on the seconds
     ahead: float | None  # of the newest row before what the watermark would have to be
+    young: bool = False  # it has moved too rarely to tell what is usual
     never: bool = False  # the run never had one: `ahead` is how far the event time of its rows has come
 
 
@@ -54,8 +56,9 @@ def stall(view: QueryView) -> Stall | None:
         return None
     if known is None:
         return _never_began(view, last)
-    seconds = last.started - known.moved_at
-    if known.moves < RECENT_BATCHES or seconds < limit(known.longest):
+    seconds, young = last.started - known.moved_at, known.moves < RECENT_BATCHES
+    most = limit(known.longest, 2 * NO_WATERMARK_SECONDS if young else MIN_STILL_SECONDS)
+    if seconds < most:
         return None
     standing = _from(view, known.moved_at)
     if len(_with_rows(standing)) < MIN_STALLED_BATCHES:
@@ -64,7 +67,8 @@ def stall(view: QueryView) -> Stall | None:
     ahead = last.event_time_max - known.value - delay if last.event_time_max is not None else None
     if ahead is not None and ahead < MIN_STILL_SECONDS:
         return None  # the event time of the rows does not advance: see standing_clock
-    return Stall(_with_rows(standing), seconds, sum(batch.rows for batch in standing[1:]), known.longest, ahead)
+    rows = sum(batch.rows for batch in standing[1:])
+    return Stall(_with_rows(standing), seconds, rows, known.longest, most, ahead, young)
 
 
 @once
@@ -118,4 +122,5 @@ def _never_began(view: QueryView, last: Progress) -> Stall | None:
         return None
     rows = sum(batch.rows for batch in view.batches[1:])
     since = last.started - view.batches[0].started
-    return Stall(timed, since, rows, 0.0, last.event_time_max - (timed[0].event_time_max or 0.0), never=True)
+    come = last.event_time_max - (timed[0].event_time_max or 0.0)
+    return Stall(timed, since, rows, 0.0, limit(0.0), come, never=True)

@@ -36,7 +36,7 @@ from collections.abc import Iterator
 from ledgerops.common.format import counted, duration
 from ledgerops.diagnosis.facts.dropped import dropped
 from ledgerops.diagnosis.facts.silent_input import UNNAMED, Silent, silent_input
-from ledgerops.diagnosis.facts.stall import Stall, StandingClock, limit, stall, standing_clock
+from ledgerops.diagnosis.facts.stall import Stall, StandingClock, stall, standing_clock
 from ledgerops.diagnosis.rule import CLEAR, LIKELY, Rule, confidence
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Setting
@@ -74,7 +74,7 @@ def _all_late(view: QueryView) -> bool:
 
 
 def _by_input(found: Stall, silent: Silent) -> Finding:
-    newest, at, most = found.batches[-1], found.batches[-1].ended, limit(found.usual)
+    newest, at, most = found.batches[-1], found.batches[-1].ended, found.limit
     rows = [sum(operator.rows for operator in batch.operators) for batch in (found.batches[0], newest)]
     grows = f"; state grew from {rows[0]:,} to {rows[1]:,} rows meanwhile" if rows[1] > rows[0] else ""
     stands = "there has been no watermark" if found.never else "the watermark has not advanced"
@@ -82,7 +82,7 @@ def _by_input(found: Stall, silent: Silent) -> Finding:
     context = "branch" if silent.name == UNNAMED else GENERAL
     still = Evidence("watermark_still_seconds", found.seconds, "seconds", f"< {most:.0f}", at)
     evidence = [still, Evidence("rows_read_meanwhile", float(found.rows), "rows", "0", at), silent.evidence]
-    if not found.never:
+    if found.usual:
         evidence.append(Evidence("watermark_usually_still_seconds", found.usual, "seconds", "the usual", at))
     if found.ahead is not None and not found.never and silent.evidence.name != "watermark_behind_rows_seconds":
         evidence.append(Evidence("watermark_behind_rows_seconds", found.ahead, "seconds", "about 0", at))

@@ -84,6 +84,7 @@ def test_the_silent_input_of_a_join_is_found(history, case, said):
     ("an input that never sent a row has no watermark", {"silent": 0}, "watermark_behind_rows_seconds", None),
     ("it seldom sends", {"sparse": 8, "silent": 33, "count": 56}, "watermark_usually_still_seconds", 16.0),
     ("within five batches", {"count": 20}, "watermark_still_seconds", 10.0),
+    ("of a watermark that had moved twice", {"silent": 3, "count": 19}, "watermark_still_seconds", 30.0),
 )
 def test_it_is_found_with_the_numbers_that_are_known(history, case, name, value):
     [finding] = RULE.check(joined(history, **case))
@@ -99,12 +100,22 @@ def test_it_is_found_with_the_numbers_that_are_known(history, case, name, value)
     ("an input that seldom sends", {"sparse": 8, "silent": 99, "count": 31}),
     ("silent for not much longer than it often is", {"sparse": 8, "silent": 33, "count": 46}),
     ("nothing tells the inputs apart", {"one": True}),
+    ("an input that has sent three times, every half minute", {"sparse": 14, "silent": 99, "count": 42}),
+    ("a watermark that had moved twice, in less than half a minute", {"silent": 3, "count": 18}),
+    ("a branch, of a watermark that had moved twice", {"silent": 3, "count": 40, "one": True}),
     ("no rows at all", {"rows": 0}),
     ("no watermark, of a query that has only begun", {"silent": 0, "count": 8}),
     ("no watermark, while no input sends", {"silent": 0, "rows": 0}),
 )
 def test_others_are_not(history, case):
     assert list(RULE.check(joined(history, **case))) == []
+
+
+def test_an_input_that_is_silent_from_the_restart_on_is_found(history):
+    view = joined(history, silent=0)
+    view = retold(view, lambda n, batch: {"watermark": view.history.batches[0].started - 600.0})
+    [finding] = RULE.check(view)
+    assert finding.summary.startswith("the watermark has not advanced for 46 s while 11,500 rows arrived: accounts,")
 
 
 def test_a_branch_that_passes_nothing_on_is_found_when_it_lasts(history):
