@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ledgerops.diagnosis.facts.known_failures import KNOWN
+from ledgerops.diagnosis.facts.known_failures import JOINED_FILE_GONE, KNOWN
 from ledgerops.diagnosis.proof import in_words
 from ledgerops.diagnosis.symptom import SYMPTOMS
 from ledgerops.metrics.first_steps import BY_LARGEST_PART, FIRST_STEPS, GENERAL, MAX_LISTED, ONE_LONG_BATCH, sentence
@@ -29,7 +29,7 @@ def do_first(rule: str) -> list[Step]:
 
 def _special(rule: str) -> Iterator[Step]:
     if rule == "query-failed":
-        yield from (Step(known.happened, known.first_step.action) for known in KNOWN)
+        yield from (Step(known.happened, known.first_step.action) for known in (*KNOWN, JOINED_FILE_GONE))
     if rule in SYMPTOMS:
         running = FIRST_STEPS["query-stuck"][GENERAL].general
         yield Step("a batch runs for far longer than usual", running)

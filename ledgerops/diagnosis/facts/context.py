@@ -61,6 +61,12 @@ def source_kind(view: QueryView) -> SourceKind:
     return kinds.pop() if len(kinds) == 1 else "other"
 
 
+def may_read_files(view: QueryView) -> bool:
+    """Whether a source may be files or a table, by the newest batch of any run."""
+    last = view.history.last
+    return last is None or not all(source.kind == "kafka" for source in last.sources)
+
+
 def sink_kind(view: QueryView) -> SinkKind:
     """The kind of the sink, by its name: what stands in brackets is where it writes."""
     name = sink_name(view).lower()

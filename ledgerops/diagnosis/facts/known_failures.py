@@ -342,17 +342,26 @@ KNOWN = (
         "once it answers, the query resumes with the same checkpoint",
     ),
 )
+# file-gone of a query whose sources have no files
+JOINED_FILE_GONE = _known(
+    "joined-file-gone",
+    "",
+    "a file of a table that the query joins is gone: the table was overwritten or compacted",
+    f"{RESUME}: it lists the files of that table anew",
+    f"{REPEATED}; add files instead of overwriting, or read the table in foreachBatch, and it does not fail again",
+)
 
 
-def explain(text: str) -> Known | None:
+def explain(text: str, files: bool = True) -> Known | None:
     """The known failure that an exception is about, by its innermost cause that is known; None for any other.
 
-    `text` is the whole exception: with its causes, with or without the frames of its stack.
+    `text` is the whole exception: with its causes, with or without the frames of its stack. `files`: whether a source
+    of the query may be files or a table.
     """
     for cause in reversed(_causes(text)):
         for known in KNOWN:
             if known.pattern.search(cause) and known.within.search(text):
-                return known
+                return known if files or known.name != "file-gone" else JOINED_FILE_GONE
     return None
 
 

@@ -26,6 +26,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from ledgerops.common.format import duration
+from ledgerops.diagnosis.facts.context import may_read_files
 from ledgerops.diagnosis.facts.exception_text import error_class, first_line, raised_at
 from ledgerops.diagnosis.facts.failures import MIN_FAILURES, crash_loop
 from ledgerops.diagnosis.facts.known_failures import RESUME, explain
@@ -59,7 +60,10 @@ def check(view: QueryView) -> Iterator[Finding]:
     repeated = f", {'each time' if same == len(batches) else f'{same} times'} in batch {batch}" if same > 1 else ""
     restarts = view.history.restarts
     often = f" ({restarts} restarts in all)" if restarts > len(failed) else ""
-    failure, stop = explain(exception), partial(first_step, "crash-loop", GENERAL if exception else "killed")
+    failure, stop = (
+        explain(exception, may_read_files(view)),
+        partial(first_step, "crash-loop", GENERAL if exception else "killed"),
+    )
     if failure is None:
         steps: tuple[Remedy, ...] = (stop(SAME if same > 1 else ANOTHER), *((SET_ASIDE,) if exception else ()))
     elif RESUME in failure.first_step.action:  # that is what has failed each time

@@ -26,6 +26,7 @@ Evidence:
 from collections.abc import Iterator
 
 from ledgerops.common.format import duration
+from ledgerops.diagnosis.facts.context import may_read_files
 from ledgerops.diagnosis.facts.exception_text import error_class, exception_class, first_line, place, raised_at
 from ledgerops.diagnosis.facts.failures import application_error, failures
 from ledgerops.diagnosis.facts.known_failures import GONE, RESUME, explain
@@ -74,7 +75,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     others = view.others
     stopped = sorted(each.query for each in others if each.ended is not None and each.ended.stopped_by(ended, others))
     same = sorted(each.query for each in others if each.query_id and each.query_id == view.history.query_id)
-    failure = explain(ended.exception)
+    failure = explain(ended.exception, may_read_files(view))
     step = REPAIR if failure is None else failure.first_step
     again = WITHOUT_CHECKPOINT if view.plan.temporary_checkpoint else WITH_CHECKPOINT
     again = WITH_A_COPY if failure is not None and failure.name in GONE else again

@@ -268,6 +268,23 @@ def test_to_start_the_query_is_told_once(history, exception, actions):
     assert [each.action for each in finding.remedies] == actions
 
 
+FILE_GONE = "[FAILED_READ_FILE.FILE_NOT_EXIST] x"
+
+
+@cases(
+    "source, read",
+    ("a topic", "KafkaV2[Subscribe[orders]]", False),
+    ("files", "FileStreamSource[file:/in]", True),
+    ("a connector that is not known", "Other[orders]", True),
+)
+def test_a_file_that_is_gone_is_that_of_a_joined_table_where_the_source_has_none(history, source, read):
+    [finding] = RULE.check(history(exception=FILE_GONE, source=source))
+    joined = "a file of a table that the query joins is gone: the table was overwritten or compacted"
+    again = [f"{AGAIN}: it lists the files of that table anew"]
+    assert (joined in finding.summary) is not read
+    assert ([each.action for each in finding.remedies] == again) is not read
+
+
 def test_a_schema_that_changed_is_no_crash_loop():
     known = explain("org.apache.spark.sql.catalyst.util.UnknownFieldException: [UNKNOWN_FIELD_EXCEPTION.NEW_FIELDS] x")
     assert known is not None and known.name == SCHEMA_EVOLVED
