@@ -97,6 +97,8 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
         "output folder": FirstStep(
             "stop the query, and compare `_spark_metadata` in its output folder with its checkpoint",
             "its sink skipped batches"),
+        "created again": FirstStep("find out who created {topic} again, and whether it has all rows from its beginning",
+            "the offsets of the topic went back", _TOPIC),
     },
     # input
     "input-overload": {

@@ -64,6 +64,12 @@ EXAMPLES = {
     "the schema.\n Header: id, note, qty\n Schema: id, qty, note",
     "file-incomplete": f"{READING.format('NO_HINT')}java.lang.RuntimeException: file:/in/p.parquet is not a Parquet "
     "file. Expected magic number at tail, but found [25, 28, 21, 0]",
+    "topic-created-again": "[KAFKA_DATA_LOSS.PARTITIONS_DELETED] Some data may have been lost because they are not "
+    "available in Kafka any more; Reason: Partitions Set(clicks-0, clicks-1) have been deleted.",
+    "record-too-large": "org.apache.kafka.common.errors.RecordTooLargeException: The message is 2000088 bytes when "
+    "serialized which is larger than 1048576, which is the value of the max.request.size configuration.",
+    "sink-not-acknowledged": "org.apache.kafka.common.errors.NotEnoughReplicasException: Messages are rejected since "
+    "there are fewer in-sync replicas than required.",
     "kafka-records-gone": "[KAFKA_DATA_LOSS.START_OFFSET_RESET] Some data may have been lost",
     "source-rewritten": "java.lang.IllegalStateException: Cannot process overwrite snapshot: 71, to ignore overwrites,",
     "schema-evolved": "[UNKNOWN_FIELD_EXCEPTION.NEW_FIELDS_IN_FILE] Encountered unknown fields during parsing: [total]",
@@ -148,6 +154,13 @@ def test_any_other_exception_is_not_explained(text):
     "text, name",
     ("the innermost known cause counts", f"{EXAMPLES['table-gone']}{DENIED}", "no-permission"),
     ("a topic that a producer waited for in vain", NO_SUCH_TOPIC, "table-gone"),
+    ("a certificate", "org.apache.kafka.common.errors.SslAuthenticationException: SSL handshake", "credential-expired"),
+    (
+        "rows that a broker did not take",
+        "TimeoutException: Expiring 3 record(s) for o-0:1200 ms",
+        "sink-not-acknowledged",
+    ),
+    ("a message", "SparkException: [MALFORMED_AVRO_MESSAGE] Malformed Avro messages are detected", "bad-value"),
     ("a full disk, in any case", "OSError: disk quota exceeded", "disk-full"),
     ("a file that is too large", "OSError: File too large", None),
     ("a column of another type", f"{READING.format(RETYPED)}x.y.Exception: column: [qty]", "file-schema-differs"),

@@ -4,7 +4,7 @@ import re
 from itertools import islice
 from typing import NamedTuple
 
-from ledgerops.diagnosis.facts.known_failures import GONE, explain
+from ledgerops.diagnosis.facts.known_failures import CREATED_AGAIN, GONE, explain
 from ledgerops.diagnosis.limits import LOOKBACK_BATCHES, MOSTLY
 from ledgerops.model.records import Partition, Progress, SourceProgress
 from ledgerops.signals.baseline import MIN_USUAL_BATCHES
@@ -38,6 +38,17 @@ class Skipped(NamedTuple):
     source: SourceProgress
     lost: int
     gaps: list[Gap]
+
+
+class Rewound(NamedTuple):
+    """A partition that ends before the offset that the query had read: its topic was created again, or brokers lost its
+    newest records."""
+
+    partition: Partition
+    before: int
+    after: int
+    at: float
+    failed: bool  # of it; else the query has continued
 
 
 def deleted_gaps(view: QueryView) -> list[Gap]:
@@ -99,10 +110,34 @@ def _deleted_before(view: QueryView, batch: Progress, source: SourceProgress) ->
     return sorted(found, key=lambda gap: -gap.offsets)
 
 
+def rewound(view: QueryView) -> Rewound | None:
+    """By the exception of a query that failed, else by the newest batches."""
+    ended = view.history.ended
+    if ended is not None and ended.exception and is_loss(ended.exception):
+        where, moved = PARTITION.search(ended.exception), _moved(ended.exception)
+        if where is not None and moved is not None and moved[1] < moved[0]:
+            return Rewound((where[1], where[2]), *moved, ended.at, failed=True)
+    for batch in islice(reversed(view.history.batches), MIN_USUAL_BATCHES):
+        for source in batch.sources:
+            for partition, start in source.start.items() if source.kind == "kafka" else ():
+                if (end := source.end.get(partition, start)) < start:
+                    return Rewound(partition, start, end, batch.ended, failed=False)
+    return None
+
+
+def _moved(exception: str) -> tuple[int, int] | None:
+    """The offset from which the query wanted to go on, and the one that the exception says is there instead."""
+    found = next((match for gap in GAPS if (match := gap.search(exception)) is not None), None)
+    return (int(found[1]), int(found[2])) if found is not None else None
+
+
 def is_loss(exception: str) -> bool:
-    """Whether an exception says that offsets were gone. Delta has an option of the same name, for versions."""
+    """Whether an exception says that offsets were gone. Delta has an option of the same name, for versions; and where
+    all partitions are gone, so is the topic."""
     known = explain(exception)
-    return LOSS.search(exception) is not None and not (known is not None and known.name in GONE)
+    name = known.name if known is not None else None
+    topic = name == CREATED_AGAIN and _moved(exception) is None
+    return LOSS.search(exception) is not None and name not in GONE and not topic
 
 
 def gaps_in_text(exception: str) -> list[Gap]:
@@ -110,5 +145,5 @@ def gaps_in_text(exception: str) -> list[Gap]:
     where = PARTITION.search(exception)
     if where is None:
         return []
-    sizes = [abs(int(match[2]) - int(match[1])) for gap in GAPS if (match := gap.search(exception)) is not None]
-    return [Gap((where[1], where[2]), sizes[0] if sizes else 0)]
+    before, after = _moved(exception) or (0, 0)
+    return [Gap((where[1], where[2]), max(0, after - before))]

@@ -14,6 +14,7 @@ CAUSE = "Caused by: "
 SCHEMA_EVOLVED = "schema-evolved"  # Auto Loader and Delta end a query to go on with the new columns
 RESUME = "start the query again with the same checkpoint"
 GONE = ("history-gone", "snapshot-expired", "file-gone")  # what the query was to read next
+CREATED_AGAIN = "topic-created-again"
 REPEATED = "nothing of the failed batch was committed; it is repeated as a whole"
 FAILS_AGAIN = "with the same memory the batch fails again"
 MEMORY = (
@@ -150,6 +151,27 @@ KNOWN = (
         "if it is complete, the next start reads all of it",
     ),
     _known(
+        CREATED_AGAIN,
+        r"KAFKA_DATA_LOSS\.(PARTITIONS_DELETED|PARTITION_OFFSET_CHANGED)|offset was changed from \d+ to \d",
+        "the topic was deleted, or deleted and created again; the checkpoint has offsets of the old one",
+        "find out who created the topic again, and whether it has all rows from its beginning; keep the checkpoint",
+        "offsets of the old topic mean nothing in the new one; with failOnDataLoss = false a query goes on at its end",
+    ),
+    _known(
+        "record-too-large",
+        r"RecordTooLargeException|MESSAGE_TOO_LARGE",
+        "a row is larger than the producer or the topic of the sink allows",
+        "raise kafka.max.request.size of the sink and max.message.bytes of its topic above the size of that row",
+        "the row comes again with each start",
+    ),
+    _known(
+        "sink-not-acknowledged",
+        r"NotEnoughReplicas(AfterAppend)?Exception|Expiring \S+ record",
+        "the broker of the sink did not take the rows",
+        "check the brokers of the sink: the in-sync replicas of its topic against min.insync.replicas, disks, load",
+        "the batch is repeated at the next start",
+    ),
+    _known(
         "kafka-records-gone",
         r"KAFKA_DATA_LOSS|OffsetOutOfRangeException|failOnDataLoss",
         "the topic no longer has the records that the query wants to read next",
@@ -276,7 +298,7 @@ KNOWN = (
     _known(
         "credential-expired",
         r"ExpiredToken|ExpiredCredentials|[Tt]oken (has|is) expired|token included in the request is expired"
-        r"|SaslAuthenticationException|AADSTS|InvalidClientTokenId|InvalidAccessKeyId",
+        r"|(Sasl|Ssl)AuthenticationException|AADSTS|InvalidClientTokenId|InvalidAccessKeyId",
         "a credential expired or is not accepted",
         "renew the credential, then start the query again with the same checkpoint",
         "the query resumes where it stopped",
@@ -300,7 +322,7 @@ KNOWN = (
     _known(
         "bad-value",
         r"CAST_INVALID_INPUT|CAST_OVERFLOW|CANNOT_PARSE_TIMESTAMP|NUMERIC_VALUE_OUT_OF_RANGE|ARITHMETIC_OVERFLOW"
-        r"|MALFORMED_RECORD_IN_PARSING",
+        r"|MALFORMED_(RECORD_IN_PARSING|AVRO_MESSAGE|PROTOBUF_MESSAGE)",
         "a value of a row cannot be converted to the type that the query wants",
         "read the rows of the failed batch and find the value",
         "the row comes again with each start; try_cast, or the mode PERMISSIVE, lets the others pass",

@@ -2,8 +2,8 @@
 
 Meaning: the topic has deleted records that the query had not read. Either the next offset to read is older than the
     oldest in the topic, or a batch read fewer rows than its offsets cover, or the query failed because it noticed
-    (`failOnDataLoss`). Or a sink of files skipped batches: it skips the numbers that the log of its output folder,
-    `_spark_metadata`, already has. They are from another checkpoint or query.
+    (`failOnDataLoss`). Or the topic ends before the offset that was read: it was deleted and created again. Or a file
+    sink skipped batches: the log of its output folder, `_spark_metadata`, has their numbers from another checkpoint.
 Impact: these rows are in no output, and never will be unless they are read from elsewhere. With `failOnDataLoss` =
     false the query continues without an error.
 Diagnosis: 1. The finding names the topic, the partition and the number of offsets.
@@ -17,11 +17,13 @@ Diagnosis: 1. The finding names the topic, the partition and the number of offse
 Mitigation: raise the retention of the topic first, so that no more rows are lost. Then read the missing rows from
     another copy (the producer's own store, a mirror, an archive) with a separate query. To let a failed query continue,
     start it once with `failOnDataLoss` = false, then set it back to true. Do not start with a new checkpoint: that
-    would lose the state too. If the sink skips: stop the query, and read what was skipped again, into a new folder.
+    would lose the state too. In a topic that was created again it goes on at the end: read what is before that, too. If
+    the sink skips: stop the query, and read what was skipped again, into a new folder.
 Evidence:
     offsets_lost: earliest of the newest record `offsets` - endOffset of the newest batch, over the partitions where
         that is positive; if the query failed, the difference of the offsets in the exception; if it continued,
         batch_offsets - batch_rows / the usual rows per offset
+    end_offset: endOffset of the partition in the batch where it is below startOffset, or by the exception
     ledgerops_retention_headroom_seconds: 0: earliest is above the next offset to read
     batch_rows: numInputRows of the source in the batch whose range includes the deleted offsets
     batch_offsets: sum of endOffset - startOffset over the partitions of that batch and source
@@ -30,18 +32,17 @@ Evidence:
         startOffset, of whose batchId the records `tables` have a commit with files, `at` before the run began
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from ledgerops.common.format import counted
-from ledgerops.diagnosis.facts.context import sink_name, source_names
-from ledgerops.diagnosis.facts.deleted_offsets import Gap, Skipped, deleted_gaps, gaps_in_text, is_loss, skipped_batch
+from ledgerops.diagnosis.facts import deleted_offsets as deleted
+from ledgerops.diagnosis.facts.context import source_names
 from ledgerops.diagnosis.facts.failures import failures
-from ledgerops.diagnosis.facts.skipped_batches import skipped_batches
+from ledgerops.diagnosis.facts.skipped_batches import skipped_by_sink
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.metrics.pressure import HEADROOM
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.model.records import Progress
 from ledgerops.signals.query_view import QueryView
 
 EXPLAINS = ("query-failed",)
@@ -57,39 +58,23 @@ NOTICE = Remedy(
     safe=False,
 )
 
-OWN_FOLDER = Remedy(
-    "give the query an output folder of its own and a new checkpoint, and read what was skipped again",
-    "with the old folder the sink would skip the same numbers again",
-    safe=False,
-)
-
 
 def check(view: QueryView) -> Iterator[Finding]:
-    gaps = deleted_gaps(view)
+    gaps = deleted.deleted_gaps(view)
     ended = view.history.ended
-    if ended is not None and ended.exception and is_loss(ended.exception):
-        yield _unread(view, gaps or gaps_in_text(ended.exception), ended.at, failed=True)
+    if (back := deleted.rewound(view)) is not None:
+        yield _created_again(view, back)
+    elif ended is not None and ended.exception and deleted.is_loss(ended.exception):
+        yield _unread(view, gaps or deleted.gaps_in_text(ended.exception), ended.at, failed=True)
     elif gaps and view.lag.heads is not None:
         yield _unread(view, gaps, view.lag.heads.at, failed=False)
-    elif (skipped := skipped_batch(view)) is not None:
+    elif (skipped := deleted.skipped_batch(view)) is not None:
         yield _passed_over(skipped)
-    elif batches := skipped_batches(view):
-        yield _skipped_by_sink(view, batches)
+    elif (by_sink := skipped_by_sink(view)) is not None:
+        yield by_sink
 
 
-def _skipped_by_sink(view: QueryView, batches: Sequence[Progress]) -> Finding:
-    return Finding(
-        f"the sink skipped {len(batches)} batches, {batches[0].batch_id} to {batches[-1].batch_id}: the log of its "
-        "output folder already has these numbers, of another checkpoint; what they read was not written",
-        Component("sink", sink_name(view), "output folder"),
-        (Evidence("skipped_batches", float(len(batches)), "count", "0", batches[-1].ended),),
-        (first_step("data-loss", "output folder", "each batch that it skips is lost without an error"), OWN_FOLDER),
-        confidence=0.95,
-        began=batches[0].started,
-    )
-
-
-def _passed_over(skipped: Skipped) -> Finding:
+def _passed_over(skipped: deleted.Skipped) -> Finding:
     batch, at, others = skipped.batch, skipped.batch.ended, len(skipped.gaps) - 1
     topic, partition = skipped.gaps[0].partition
     more = f" and {counted(others, 'more partition')}" if others else ""
@@ -109,12 +94,28 @@ def _passed_over(skipped: Skipped) -> Finding:
     )
 
 
-def _unread(view: QueryView, gaps: list[Gap], at: float, failed: bool) -> Finding:
-    """The partition with the largest gap comes first; where none is known, the source is named."""
-    what, component = (
-        "the source has deleted offsets that the query had not read",
-        Component("source", source_names(view)),
+def _created_again(view: QueryView, back: deleted.Rewound) -> Finding:
+    topic, partition = back.partition
+    then = "failed because of it" if back.failed else "continued from there"
+    end = Evidence("end_offset", float(back.after), "offsets", f">= {back.before}", back.at)
+    return Finding(
+        f"partition {partition} of {topic} went back from offset {back.before:,} to {back.after:,}: the topic was "
+        f"deleted and created again, or its brokers lost records; the query {then}",
+        Component("partition", f"{topic}-{partition}", topic),
+        (end, *([failures(view, back.at)] if back.failed else [])),
+        (
+            first_step("data-loss", "created again", "the checkpoint has offsets of the old topic", topic=topic),
+            CONTINUE if back.failed else NOTICE,
+        ),
+        confidence=0.95,
+        began=back.at,
     )
+
+
+def _unread(view: QueryView, gaps: list[deleted.Gap], at: float, failed: bool) -> Finding:
+    """The partition with the largest gap comes first; where none is known, the source is named."""
+    what = "the source has deleted offsets that the query had not read"
+    component = Component("source", source_names(view))
     evidence = [failures(view, at) if failed else Evidence(HEADROOM.name, 0.0, "seconds", "> 0", at)]
     if gaps:
         (topic, partition), first = gaps[0]
@@ -137,12 +138,8 @@ def _unread(view: QueryView, gaps: list[Gap], at: float, failed: bool) -> Findin
 
 
 def _stop_the_loss(topic: str | None) -> Remedy:
-    return first_step(
-        "data-loss",
-        GENERAL,
-        "a longer retention takes effect at once; the topic no longer has what was deleted",
-        topic=topic or "the topic",
-    )
+    why = "a longer retention takes effect at once; the topic no longer has what was deleted"
+    return first_step("data-loss", GENERAL, why, topic=topic or "the topic")
 
 
 RULE = Rule(

@@ -10,9 +10,9 @@ from tests.diagnosis.rules.broker import asked
 from tests.tables import cases
 
 LOST = (
-    "org.apache.spark.sql.kafka010.KafkaIllegalStateException: [KAFKA_DATA_LOSS.PARTITION_OFFSET_CHANGED] Some data "
+    "org.apache.spark.sql.kafka010.KafkaIllegalStateException: [KAFKA_DATA_LOSS.START_OFFSET_RESET] Some data "
     "may have been lost because they are not available in Kafka any more; set failOnDataLoss to false. "
-    "Reason: Partition transactions-3 offset was changed from 1200 to 200."
+    "Reason: Starting offset for transactions-3 was 200 but consumer reset to 1200."
 )
 CHANGED = "Partition bank.tx-0's offset was changed from 10 to {}, some data may have been missed. "
 UNREAD = "deleted before the query had read"
@@ -186,3 +186,55 @@ def test_versions_of_a_table_that_are_gone_are_no_offsets_of_a_topic(history):
         'version 9, but the earliest available version is 12; set .option("failOnDataLoss", "false")'
     )
     assert list(RULE.check(history(exception=gone))) == []
+
+
+BACK = (
+    "SparkException: [KAFKA_DATA_LOSS.PARTITION_OFFSET_CHANGED] Some data may have been lost; set failOnDataLoss to "
+    "false. Reason: Partition transactions-3 offset was changed from 2000 to 50."
+)
+
+
+def rewinds(view, batch=-1):
+    """The view in which the topic ended at offset 40 when a batch began."""
+    known = view.history.batches[batch]
+    [source] = known.sources
+    (partition,) = source.end
+    view.history.batches[batch] = replace(known, rows=0, sources=(replace(source, rows=0, end={partition: 40}),))
+    return view.at(view.now)
+
+
+@cases(
+    "make, partition, before, after, then, second",
+    ("a query that failed", lambda history: history(exception=BACK), 3, 2000, 50, "failed because of it", "false"),
+    (
+        "a query that continued",
+        lambda history: rewinds(history(source="KafkaV2[Subscribe[transactions]]")),
+        *(0, 5000, 40, "continued from there", "true"),
+    ),
+)
+def test_offsets_that_went_back_are_those_of_a_topic_that_was_created_again(
+    history, make, partition, before, after, then, second
+):
+    [root] = Diagnoser()(make(history)).root_causes
+    assert (root.rule, root.summary) == (
+        "data-loss",
+        f"partition {partition} of transactions went back from offset {before:,} to {after}: the topic was deleted and "
+        f"created again, or its brokers lost records; the query {then}",
+    )
+    assert told_by(root)["end_offset"] == after
+    first, later = (each.action for each in root.remedies)
+    assert first.startswith("find out who created transactions again") and f"failOnDataLoss = {second}" in later
+
+
+def test_positions_of_another_source_that_go_back_are_no_loss(history):
+    assert list(RULE.check(rewinds(history(source="Other[orders]")))) == []
+
+
+def test_partitions_that_are_deleted_with_their_topic_are_told_by_the_failure(history):
+    deleted = (
+        "SparkException: [KAFKA_DATA_LOSS.PARTITIONS_DELETED] Some data may have been lost; failOnDataLoss. "
+        "Reason: Partitions Set(transactions-0, transactions-1) have been deleted."
+    )
+    [root] = Diagnoser()(history(exception=deleted)).root_causes
+    assert root.rule == "query-failed"
+    assert root.remedies[0].action.startswith("find out who created the topic again")
