@@ -72,7 +72,8 @@ class Cause:
     that `tell` gives, which is None where the cause cannot be true.
 
     `grown` are parts that count only beyond a known usual: without a past nothing tells whose they are. `born` are
-    those that count only without one: what is there from the first batch does not grow by itself. `formulas` says how
+    those that count only without one: what is there from the first batch does not grow by itself. `perhaps` never
+    count, but without a past they may be of the cause, so that it is not ruled out beside them. `formulas` says how
     evidence beside the parts is computed, `min_share` is what it must take where MIN_SHARE does not fit, `normal` the
     seconds that any query spends on them.
     """
@@ -85,6 +86,7 @@ class Cause:
     explains: tuple[str, ...] = LATE
     grown: tuple[str, ...] = ()
     born: tuple[str, ...] = ()
+    perhaps: tuple[str, ...] = ()
     min_share: float | None = None
     normal: float = 0.0
     formulas: Mapping[str, str] = field(default_factory=dict)
@@ -166,6 +168,8 @@ def ruled_out(cause: Cause, view: QueryView) -> str | None:
         return None
     taken = cost(cause, found)
     grown = taken.seconds - (cause.normal if taken.usual is None else taken.usual)
+    if not found.has_past:
+        grown += found.now(*(name for name in (*cause.grown, *cause.perhaps) if name not in names))
     if grown >= max(MIN_SECONDS, min(cause.min_share or 1.0, MIN_SHARE) * taken.duration):
         return None  # a large number rules nothing out, whatever else the cause asks for
     share = f"({taken.seconds / taken.duration:.0%})"

@@ -172,6 +172,20 @@ def test_it_is_ruled_out_by_a_number_that_was_there(history, cause, case, becaus
     assert ruled_out(cause, born(history, **case)) == because
 
 
+@cases(
+    "make, more, because",
+    ("what may be of it is nearly all of a batch", born, {"perhaps": ("waiting",)}, None),
+    ("so does what counts only beyond a usual", born, {"grown": ("waiting",)}, None),
+    ("which a past tells", grown, {"perhaps": ("waiting",)}, "0.10 s of 4.0 s (2%); usually 0.10 s"),
+    ("it is of others", born, {}, "0.10 s of 4.0 s (2%)"),
+)
+def test_it_is_not_ruled_out_without_a_past_beside_what_may_be_of_it(history, make, more, because):
+    waits = [stage(seconds=[3.5, 3.5], cpu=0.0, shuffle=False)]
+    phases = QUICK | {"add_batch": 3.8}
+    case = {"before": QUICK} if make is grown else {}
+    assert ruled_out(replace(CAUSE, **more), make(history, phases, stages=waits, **case)) == because
+
+
 def more_rows(history, rows, usual, phases, before, now):
     """14 batches of 1.5 s with 1,000 rows, then eight of 3.5 s with so many; tasks computed for `before`, and `now`."""
     ran = [[stage(seconds=[seconds] * 2, cpu=1.0)] for seconds in [before] * 14 + [now] * 8]

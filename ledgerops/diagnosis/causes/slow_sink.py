@@ -87,6 +87,7 @@ CAUSE = Cause(
     runbook=__doc__,
     parts=("after_tasks", "sink_wait", "driver_waits"),
     grown=("driver_before", "driver_between", "tasks_unknown"),
+    perhaps=("waiting",),
     happened="{seconds} of a batch of {batch} pass in {place}{tasks}{files}",
     tell=_tell,
 )

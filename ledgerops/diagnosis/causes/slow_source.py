@@ -56,6 +56,7 @@ CAUSE = Cause(
     runbook=__doc__,
     parts=("latest_offset", "get_batch"),
     grown=("source_wait",),
+    perhaps=("waiting",),
     happened="{seconds} of a batch of {batch} pass waiting for the source",
     explains=("query-stuck", *LATE, "late-data"),
     formulas={
