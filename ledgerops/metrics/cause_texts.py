@@ -80,7 +80,7 @@ FAMILIES: Mapping[str, Mapping[str, str]] = {
         "checkpoint-slow": "Writing the checkpoint is slow.",
         "checkpoint-full": "The checkpoint storage is full.",
         "many-small-files": "Each batch adds many small files.",
-        "no-checkpoint": "The query has no checkpoint location.",
+        "no-checkpoint": "The query has no checkpoint location that lasts.",
     },
     "Ledger": {
         "conflicting-duplicates": "Copies of a transaction disagree.",

@@ -1,7 +1,8 @@
 """No checkpoint: the query has no checkpoint location, so a restart does not go on where it ended.
 
 Meaning: neither the query nor the session names a checkpoint location, and Spark made a temporary one. No later run
-    finds it. Queries that write to memory or nowhere are not reported: nothing of them outlives the driver either.
+    finds it. Queries that write to memory or nowhere are not reported: nothing of them outlives the driver either. Or
+    each start has another checkpoint location: the newest began beyond the offsets at which the run before had ended.
 Impact: none while the query runs. A restart begins anew: a Kafka source with `startingOffsets` = latest skips the rows
     that came meanwhile, any other source is read from its beginning again, so results are repeated. State is lost.
 Diagnosis: 1. Read in the finding what a restart will do. `ledgerops_query_restarts_total{app="APP",query="QUERY"}`
@@ -13,14 +14,19 @@ Mitigation: set the option `checkpointLocation` of the query to a folder that su
     and start it again once. Choose the moment: this start still begins anew.
 Evidence:
     temporary_checkpoint: 1 where the newest plan record has `temporary_checkpoint` = true.
+    offsets_passed_over: endOffset of the first batch of the newest query id - that of the last batch of the id before,
+        over the partitions that both have - numInputRows of that first batch
 """
 
 from collections.abc import Iterator
+from itertools import pairwise
 
+from ledgerops.common.format import counted
 from ledgerops.diagnosis.facts.context import sink_kind
-from ledgerops.diagnosis.rule import Rule
+from ledgerops.diagnosis.rule import LIKELY, Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
+from ledgerops.signals.partitions import lowest_offsets
 from ledgerops.signals.query_view import QueryView
 
 REPEATS = "a restart reads its sources from the beginning again"
@@ -33,7 +39,10 @@ AFTER_RESTART = {  # by startingOffsets
 
 def check(view: QueryView) -> Iterator[Finding]:
     plan = view.plan
-    if not plan.temporary_checkpoint or sink_kind(view) == "none":
+    if sink_kind(view) == "none":
+        return
+    if not plan.temporary_checkpoint:
+        yield from _another(view)
         return
     yield Finding(
         f"the query has no checkpoint location: {AFTER_RESTART.get(plan.starting_offsets or '', REPEATS)}",
@@ -48,6 +57,43 @@ def check(view: QueryView) -> Iterator[Finding]:
             ),
         ),
         confidence=1.0,
+    )
+
+
+def _another(view: QueryView) -> Iterator[Finding]:
+    """What came between two runs, where the newer began with a checkpoint of its own at the latest offsets."""
+    batches = view.history.batches if view.history.former and view.plan.starting_offsets == "latest" else ()
+    new = [pair for pair in pairwise(batches) if pair[0].query_id != pair[1].query_id and pair[1].batch_id == 0]
+    if not new:
+        return
+    before, first = new[-1]
+    ends = lowest_offsets(source.end for source in before.sources)
+    passed = sum(
+        max(0, end - ends[partition])
+        for source in first.sources
+        for partition, end in source.end.items()
+        if source.kind == "kafka" and partition in ends
+    )
+    if passed <= first.rows:
+        return
+    lost = passed - first.rows
+    yield Finding(
+        f"the query began with a new checkpoint, at the latest offsets: {counted(lost, 'offset')} that came since the "
+        "end of the run before are not read",
+        Component("query", view.query, "checkpoint"),
+        (Evidence("offsets_passed_over", float(lost), "offsets", "0", first.ended),),
+        (
+            first_step(
+                "no-checkpoint", GENERAL, "the checkpoint of the run before, where it is kept, knows what was read"
+            ),
+            Remedy(
+                "start the query with the same checkpointLocation each time",
+                "it then goes on where the run before ended",
+                safe=False,
+            ),
+        ),
+        confidence=LIKELY,
+        began=first.started,
     )
 
 

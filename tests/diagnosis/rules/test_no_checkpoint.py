@@ -1,6 +1,12 @@
+from dataclasses import replace
+
 from ledgerops.diagnosis.rules.no_checkpoint import RULE
 from ledgerops.diagnosis.rules.query_failed import RULE as QUERY_FAILED
+from ledgerops.signals.query_view import QueryView
+from tests.diagnosis.conftest import told_by
 from tests.tables import cases
+
+KAFKA = "KafkaV2[Subscribe[transactions]]"
 
 TEMPORARY = {"temporary_checkpoint": True, "sink": "ForeachBatchSink"}
 EARLIEST = "(startingOffsets is earliest)"
@@ -33,6 +39,40 @@ def test_a_query_without_a_checkpoint_is_told_what_a_restart_does(history, case,
 )
 def test_others_are_not(history, plan):
     assert list(RULE.check(history(plan=plan))) == []
+
+
+def restarted(history, query_id="id-2", first=0, began=9000, starting="latest", rows=200, source=KAFKA, **plan):
+    """A query that had read up to 6000 when it ended; the first batch of the next run ends at an offset."""
+    view = history(source=source, plan={"starting_offsets": starting} | plan)
+    last = view.history.batches[-1]
+    [read] = last.sources
+    read = replace(read, start={}, end=dict.fromkeys(read.end, began), latest=dict.fromkeys(read.end, began), rows=rows)
+    started = {"query_id": query_id, "run_id": "run-2", "batch_id": first, "started": last.ended + 60}
+    view.history.add(replace(last, **started, rows=rows, sources=(read,)))
+    view.history.plan = replace(view.history.plan, run_id="run-2")
+    return QueryView(view.history, view.history.last.ended)
+
+
+def test_a_run_that_began_with_a_new_checkpoint_at_the_latest_offsets_is_told_what_it_passed_over(history):
+    [finding] = RULE.check(restarted(history))
+    assert finding.summary == (
+        "the query began with a new checkpoint, at the latest offsets: 2,800 offsets that came since the end of the "
+        "run before are not read"
+    )
+    assert told_by(finding) == {"offsets_passed_over": 2800}
+
+
+@cases(
+    "case",
+    ("went on with its checkpoint", {"query_id": "id-1", "first": 6}),
+    ("began at the earliest offsets", {"starting": "earliest"}),
+    ("began where the run before had ended", {"began": 6000, "rows": 0}),
+    ("read all that came meanwhile", {"rows": 3000}),
+    ("reads another kind of source", {"source": "Other[orders]"}),
+    ("writes nowhere", {"sink": "NoopTable"}),
+)
+def test_a_restart_is_nothing_to_tell_where_it(history, case):
+    assert list(RULE.check(restarted(history, **case))) == []
 
 
 @cases(
