@@ -302,6 +302,8 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
             "the other query's plan has no Python", {"query": "the other query"}),
         "rows": FirstStep("limit what {query} reads in a batch (maxOffsetsPerTrigger; of files maxFilesPerTrigger)",
             "the other query reads more rows than before", {"query": "the other query"}),
+        "several": FirstStep("decide which of {query} can run less often, or in an application of its own",
+            "several queries together take the cores", {"query": "the other queries"}),
         "job": FirstStep(
             "find the job that no watched query began (Spark UI, page Jobs); run it later or in another application",
             "a job of the application that belongs to no watched query"),

@@ -301,3 +301,19 @@ def test_other_queries_are_asked_for_no_more_looks_than_it_takes_to_name_a_job(h
     asked.clear()
     assert neighbour(beside(with_a_free_slot(held_up), *others)) is None
     assert asked == []
+
+
+PART_OF_THE_SLOTS = stage(seconds=[0.7, 0.5], wall=1.6, ready=0.0)
+
+
+@cases(
+    "works, count, active, found",
+    ("they take most of the slots", PART_OF_THE_SLOTS, 3, 2, "3 other queries"),
+    ("a slot is free", PART_OF_THE_SLOTS, 3, 1, None),
+    ("they take too little: the slots are held by something else", ALWAYS_AT_WORK, 3, 2, None),
+    ("two of them", PART_OF_THE_SLOTS, 2, 2, "2 other queries"),
+)
+def test_none_of_several_queries_need_hold_the_slots_alone(history, works, count, active, found):
+    view = looked_at(history(**FROM_BIRTH | {"stages": HELD}), active=active)
+    others = [at_work(view, crowd.neighbour(view, None, name=f"q{n}", light=works)) for n in range(count)]
+    assert who(beside(view, *others)) == found

@@ -39,7 +39,10 @@ def _tell(view: QueryView, found: Profile) -> Told | None:
     # of the newest batch of the other query whose tasks were read
     newest = [other.tasks[-1] for other in view.others if other.query == who and other.tasks]
     longest = max((stage.seconds_max for tasks in newest for stage in tasks.stages), default=0.0)
-    if view.trigger.interval and longest > view.trigger.interval:
+    several = who != JOB and all(other.query != who for other in view.others)
+    if several:
+        then = Remedy("start the application with more cores", "its queries together need more than it has", safe=False)
+    elif view.trigger.interval and longest > view.trigger.interval:
         then = Remedy(
             f"run {who} as an application of its own",
             f"its tasks hold a core for {duration(longest)}; fair scheduling does not interrupt a task",
@@ -56,6 +59,8 @@ def _tell(view: QueryView, found: Profile) -> Told | None:
     own = GENERAL
     if any(has_no_python(QueryView(other, view.now)) for other in view.others if other.query == who):
         own = "no Python"
+    if several:
+        own = "several"
     context = "job" if who == JOB else "rows" if _reads_more(view, who, since) else own
     step = first_step("noisy-neighbour", context, "this query would keep up if it had the cores", query=who)
     kind, name = ("job", "that no watched query began") if who == JOB else ("query", who)

@@ -33,10 +33,10 @@ OTHER, LIMIT = "other processes", "CPU limit"
 
 # of its evidence; the newest batches are at most 5, of a query that owes time late ones
 FORMULAS: Mapping[str, str] = {
-    "neighbour_cores": "cores that the tasks of the other query use while the newest batches of this one run: "
-    "run_seconds divided by the seconds of the batches whose tasks were read, times the share of the time in which it "
-    "has a batch; of a job that belongs to no watched query all slots, since each look at the executors shows them "
-    "taken while a stage of this query is ready and none of its tasks runs",
+    "neighbour_cores": "cores that the tasks of the other query, or of all others together, use while the newest "
+    "batches of this one run: run_seconds divided by the seconds of the batches whose tasks were read, times the share "
+    "of the time in which it has a batch; of a job that belongs to no watched query all slots, since each look at the "
+    "executors shows them taken while a stage of this query is ready and none of its tasks runs",
     "own_cores": "the same of this query, by the tasks of its batches",
     "slots": "cores of the active executors",
     "usual_neighbour_cores": "neighbour_cores during the last minute of the usual batches of this query, or since the "
@@ -140,6 +140,7 @@ def contention(view: QueryView) -> Contention | None:
 
 
 def _by_query(view: QueryView, found: Neighbour) -> Contention:
+    verb = "take" if found.query.endswith(" queries") else "takes"
     lost = None if found.holds else view.baseline.slowdown_of(judged(view))
     took = "" if found.took is None else f", {found.took:.1f} before"
     at = view.now
@@ -157,7 +158,7 @@ def _by_query(view: QueryView, found: Neighbour) -> Contention:
         found.query,
         lost.factor if lost is not None else 1.0,
         found.since,
-        f"{found.query} takes {found.takes:.1f} of {found.slots} cores{took}",
+        f"{found.query} {verb} {found.takes:.1f} of {found.slots} cores{took}",
         tuple(evidence),
     )
 

@@ -33,7 +33,7 @@ MIN_TAKEN_SHARE = 0.75  # of all cores, taken by all queries together: else no q
 
 
 class Neighbour(NamedTuple):
-    """Another query of the driver, or JOB, that takes the cores. Figures are in cores."""
+    """Another query of the driver, several, or JOB, that take the cores. Figures are in cores."""
 
     query: str
     takes: float
@@ -128,7 +128,7 @@ def crowd(view: QueryView) -> Sequence[History]:
 def neighbour(view: QueryView) -> Neighbour | None:
     """The query that holds up this one: it takes most of the cores, more than it used to, while this one, at no more
     rows than usual, needs much longer for them. Without a past, all slots must be taken. Or what had the slots whenever
-    batches of this one waited for one."""
+    batches of this one waited for one; that may be all others together."""
     worth = examined(view)
     if not view.others and not worth:
         return None
@@ -137,12 +137,13 @@ def neighbour(view: QueryView) -> Neighbour | None:
         return None
     newest = judged(view)
     lost = view.baseline.slowdown_of(newest)
-    slower = holder is not None or (lost.factor >= CHANGED_RATIO if lost is not None else slots_taken(view))
+    many = holder is None and bool(_waits(view)) and slots_taken(view)
+    slower = holder is not None or many or (lost.factor >= CHANGED_RATIO if lost is not None else slots_taken(view))
     until = view.now if view.run.unfinished_seconds else newest[-1].ended if newest else view.now
     own = cores_taken(view.history, newest[0].started, until) if newest and slower else None
     if own is None:
         return None
-    since, total, found = newest[0].started, own, list[Neighbour]()
+    since, total, count, found = newest[0].started, own, 0, list[Neighbour]()
     if holder == JOB:
         return Neighbour(JOB, float(width), None, own, width, since, holds=True)
     for other in view.others:
@@ -150,11 +151,14 @@ def neighbour(view: QueryView) -> Neighbour | None:
         if takes is None:
             continue
         total += takes
+        count += takes > 0
         took = _before(other, view)
         if other.query == holder:
             return Neighbour(other.query, takes, None, own, width, since, holds=True)
         if takes >= max(MIN_TAKING_SHARE * width, CHANGED_RATIO * own, CHANGED_RATIO * (took or 0.0)):
             found.append(Neighbour(other.query, takes, took, own, width, since))
+    if many and not found and total - own >= MOSTLY * width:
+        return Neighbour(f"{count} other queries", total - own, None, own, width, since, holds=True)
     return max(found, key=lambda each: each.takes, default=None) if total >= MIN_TAKEN_SHARE * width else None
 
 

@@ -102,3 +102,18 @@ def test_py_spy_is_named_unless_the_plan_of_the_neighbour_has_no_python(history,
     hog.plan = Plan(hog.run_id, python=python)
     [finding] = check(CAUSE, beside(view, hog))
     assert shown in finding.remedies[0].action
+
+
+def test_several_queries_that_hold_the_slots_are_told_as_one_with_a_step_of_their_own(history):
+    ready = stage("save", seconds=[0.1, 0.1], ready=0.1, began=8.0, wall=0.1)
+    view = looked_at(history(warm=0, seconds=[10] * 6, stages=[ready]), active=2)
+    works = stage(seconds=[0.7, 0.5], wall=1.6, ready=0.0)
+    others = [neighbour(view, None, name=f"q{n}", light=works) for n in range(3)]
+
+    [root] = Diagnoser()(beside(view, *others)).root_causes
+    assert (root.rule, root.component.name) == ("noisy-neighbour", "3 other queries")
+    assert root.summary == "3 other queries take 1.8 of 2 cores: that takes 6.1 s of a batch of 10 s of this query"
+    assert [each.action for each in root.remedies] == [
+        "decide which of 3 other queries can run less often, or in an application of its own",
+        "start the application with more cores",
+    ]
