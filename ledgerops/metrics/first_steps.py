@@ -64,6 +64,7 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
             "its tasks compute"),
         "slot": FirstStep(_SLOTS, "none of its tasks runs"),
         "broker": FirstStep("check the broker, and the network to it", "it waits for a broker"),
+        "sink broker": FirstStep("check the broker of the sink, and the network to it", "it waits to send to a broker"),
         "database": FirstStep("look in the database for locks and for what its sessions wait for",
             "it waits for a database"),
         "storage": FirstStep("check whether the file system or object store answers", "it waits for files"),

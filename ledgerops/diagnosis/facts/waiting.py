@@ -138,7 +138,8 @@ def _dump(view: QueryView) -> Remedy:
     """A task, the function of `foreachBatch`, the driver, or how to find out which."""
     running, found, look = view.run.unfinished, waiting(view), partial(first_step, "query-stuck")
     if found is not None and found.whom != "python":
-        return look(found.whom, f"{found.words}; started again it may wait again")
+        context = "sink broker" if found.sends else found.whom
+        return look(context, f"{found.words}; started again it may wait again")
     if running is None or running.tasks is None:
         why = "py-spy shows what a Python process waits for, jstack a JVM; a restart destroys it"
         return look(GENERAL, why, command="py-spy dump --pid PID")

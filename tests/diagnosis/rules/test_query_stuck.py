@@ -8,7 +8,7 @@ from ledgerops.signals.query_view import QueryView
 from tests.diagnosis.rules.broker import asked
 from tests.diagnosis.rules.crowd import looked_at, watched
 from tests.diagnosis.rules.retelling import beside_another, retold
-from tests.diagnosis.rules.stacks import COMPUTES, OPEN, QUERY, READ, stacked
+from tests.diagnosis.rules.stacks import COMPUTES, OPEN, POLL, QUERY, READ, SENDS, stacked
 from tests.tables import cases
 
 LOCKS = "look in the database for locks and for what its sessions wait for"
@@ -220,6 +220,12 @@ def test_rows_of_a_source_that_tells_no_heads_are_not_compared_with_what_another
 @cases(
     "frame, tasks, words, step",
     ("a database", QUERY, True, "; its 2 tasks wait for the database (PgStatement.execute)", LOCKS),
+    ("a broker", POLL, True, "; its 2 tasks wait for the broker (KafkaConsumer.position)", "check the broker, and"),
+    (
+        "the broker of the sink",
+        *(SENDS, True, "; its 2 tasks wait for the broker (ProduceRequestResult.awaitAllDependents)"),
+        "check the broker of the sink, and",
+    ),
     ("a file system, in the driver", OPEN, False, "; the driver waits for the file system (FileSystem.open)", ANSWERS),
     ("Python", READ, True, "; its 2 tasks wait for Python (BasePythonRunner$ReaderInputStream.read)", DUMP),
     ("nothing that is known", COMPUTES, True, "", DUMP),
