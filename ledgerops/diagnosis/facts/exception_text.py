@@ -26,8 +26,9 @@ WRAPPERS = re.compile(
 CAUSE = "Caused by: "
 SENTENCE_END = re.compile(r"[.:;!?)\]]$|\bSQLSTATE\b")  # of a line of a message
 CODE = re.compile(r'^File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>\S+))?$')
-BRIDGE = "py4j.protocol.Py4JJavaError"  # Java's exception follows in the next line, after a colon
 TRACEBACK = "Traceback (most recent call last):"
+# Python indents the frames of a traceback, and not the line after them; in Py4J's, Java's exception follows in the next
+RAISED = re.compile(rf"{re.escape(TRACEBACK)}[ ]*\n(?:[ \t].*\n|\n)*(?=(?:py4j\.protocol\.Py4JJavaError.*\n: )?(\S.*))")
 
 
 def first_line(exception: str) -> str:
@@ -38,7 +39,7 @@ def first_line(exception: str) -> str:
     if WRAPPERS.search(line) and not line.endswith(TRACEBACK):
         line = _cause(lines) or line
     if line.endswith(TRACEBACK):
-        line = _python_line(lines) or line
+        line = _python_line(exception) or line
         line = TASK.sub("", line, count=1)
     if CONDITION.search(line):
         line = _sentence(line, exception)
@@ -110,11 +111,7 @@ def raised_at(exception: str) -> str:
     return f"; at {where}" if where and where.rpartition("/")[2] not in first_line(exception) else ""
 
 
-def _python_line(lines: list[str]) -> str | None:
-    """What Python raised: the last line that names an exception and begins no traceback, for what was raised first is
-    named last."""
-    raised = [n for n, line in enumerate(lines) if CLASS.match(line) and not line.endswith(TRACEBACK)]
-    if not raised:
-        return None
-    newest, after = lines[raised[-1]], lines[raised[-1] + 1 : raised[-1] + 2]
-    return after[0].removeprefix(": ") if newest.startswith(BRIDGE) and after else newest
+def _python_line(exception: str) -> str | None:
+    """What Python raised: the line after the frames of the last traceback, for what was raised first is named last."""
+    raised = [line for line in RAISED.findall(exception) if not line.endswith(TRACEBACK)]
+    return raised[-1].strip() if raised else None

@@ -138,6 +138,15 @@ UNREAD = "SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error while rea
 RETYPED = "SchemaColumnConvertNotSupportedException: column: [qty], physicalType: BINARY, logicalType: int"
 NUMBER = "SparkNumberFormatException: [CAST_INVALID_INPUT] The value '{}' of the type STRING cannot be cast to DOUBLE"
 FLOAT = "ValueError: could not convert string to float: '{}'"
+PROXY = (
+    "py4j.Py4JException: An exception was raised by the Python Proxy. Return Message: Traceback (most recent call "
+    'last):\n  File "sinks.py", line 16, in write\n    df.foreachPartition(part)\n    ^^^^^\n'
+)
+WORKER = "pyspark.errors.exceptions.captured.PythonException: An exception was thrown from the Python worker:\n"
+DEADLOCK = (
+    "psycopg.errors.DeadlockDetected: deadlock detected\nDETAIL:  Process 7 waits for ShareLock.\nHINT:  See log."
+)
+DIRECT = "\nThe above exception was the direct cause of the following exception:\n\n"
 
 
 @pytest.mark.parametrize(
@@ -163,6 +172,15 @@ FLOAT = "ValueError: could not convert string to float: '{}'"
         (f"org.apache.spark.{NUMBER.format('DE89370400440532013000')}", NUMBER.format("...")),
         (FLOAT.format("DE8937"), FLOAT.format("...")),
         ("KeyError: 'account_id'", "KeyError: 'account_id'"),
+        (f"{PROXY}{DEADLOCK}", "DeadlockDetected: deadlock detected"),
+        (f"{PROXY}queue.Empty", "queue.Empty"),
+        (f"{PROXY}RuntimeError: 2 writes failed\nTimeoutError: of them", "RuntimeError: 2 writes failed"),
+        (
+            f"{PROXY}KeyError: 1\n{DIRECT}{OF_LIBRARY.replace('KeyError: 1', 'app.Rejected: no key')}",
+            "Rejected: no key",
+        ),
+        (f"{PROXY}{WORKER}{OF_LIBRARY.replace('KeyError: 1', 'app.Rejected: no key')}", "Rejected: no key"),
+        (f"{PROXY}{WORKER}Traceback (most recent call last):\n  File", WORKER.rpartition(".")[2].rstrip(":\n")),
         ("x" * 500, "x" * 157 + "..."),
         ("Something went wrong: it was bad", "Something went wrong: it was bad"),
     ],
