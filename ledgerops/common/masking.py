@@ -43,6 +43,7 @@ _PARTS = re.compile(
         File\ "[^"\n]{{1,300}}",\ line\ \d+
       | \(\w{{1,100}}\.(?:scala|java|kt|py):\d{{1,6}}\)
       | \bSQLSTATE:?\ \w{{5}}\b
+      | \b(?:Client|Server)\ error\ '\d{{3}}\ [A-Za-z\ -]{{1,40}}'
       | \b(?:partition|TopicPartition)\W{{1,3}}[\w.]{{1,80}}(?:-[\w.]{{1,80}}){{0,8}}-\d{{1,4}}\b
       | \boffsets?\W{{1,3}}(?:(?:is|in)\s)?\[?\d+(?:,\ ?\d+\))?
       | \bwas\ changed\ from\ \d+\ to\ \d+

@@ -89,6 +89,13 @@ EXAMPLES = {
     "driver-out-of-memory": f"{OF_FUNCTION}py4j.protocol.Py4JJavaError: An error occurred while calling o9.parquet.\n: "
     "java.lang.OutOfMemoryError: Java heap space",
     "out-of-memory": "Pod orders-exec-1 was OOMKilled",
+    "python-worker-killed": f"{LOST_TASK.format(executor='driver')}org.apache.spark.SparkException: Python worker "
+    "exited unexpectedly (crashed). Consider setting 'x' to 'true'\nCaused by: java.io.EOFException",
+    "database-deadlock": f"{OF_FUNCTION}psycopg.errors.DeadlockDetected: deadlock detected",
+    "database-locked": f"{OF_FUNCTION}sqlite3.OperationalError: database is locked",
+    "database-connections-used-up": f"{OF_FUNCTION}psycopg.OperationalError: connection failed: "
+    'connection to server at "127.0.0.1", port 5432 failed: FATAL:  sorry, too many clients already',
+    "row-repeated": f"{OF_FUNCTION}psycopg.errors.UniqueViolation: duplicate key value violates unique constraint",
     "credential-expired": "com.amazonaws.services.s3.model.AmazonS3Exception: The provided token has expired. "
     "(Service: Amazon S3; Status Code: 400; Error Code: ExpiredToken)",
     "no-permission": "java.nio.file.AccessDeniedException: s3a://lake/orders: getFileStatus: Access Denied",
@@ -145,6 +152,9 @@ def test_a_known_exception_is_explained(name, text, wrapped):
     ("a bug of the query", "ZeroDivisionError: division by zero"),
     ("a frame", "java.lang.RuntimeException: bad row\n\tat com.example.OutOfMemoryErrorHandler.run(A.scala:1)"),
     ("no text", ""),
+    ("a number that HTTP has as a status", "ValueError: 429 rows, 403 of them and 401 others, are not accepted"),
+    ("a status of its own", "ValueError: 403 accounts have not been Forbidden, and 401 are Unauthorized"),
+    ("a lock of the application", "RuntimeError: the ledger found a deadlock between two accounts"),
 )
 def test_any_other_exception_is_not_explained(text):
     assert explain(text) is None
@@ -184,6 +194,26 @@ def test_any_other_exception_is_not_explained(text):
 )
 def test_what_counts_of_a_text(text, name):
     assert name_of(text) == name
+
+
+REFUSED = "requests.exceptions.HTTPError: {} for url: https://api/v1"
+
+
+@cases(
+    "text, name",
+    ("requests, 429", REFUSED.format("429 Client Error: Too Many Requests"), "throttled"),
+    ("urllib, 429", "urllib.error.HTTPError: HTTP Error 429: Too Many Requests", "throttled"),
+    ("httpx, 429", "httpx.HTTPStatusError: Client error '429 Too Many Requests' for url 'https://api/v1'", "throttled"),
+    ("google, 429", "google.api_core.exceptions.TooManyRequests: 429 POST https://api: Quota exceeded", "throttled"),
+    ("requests, 403", REFUSED.format("403 Client Error: Forbidden"), "no-permission"),
+    ("urllib, 403", "urllib.error.HTTPError: HTTP Error 403: Forbidden", "no-permission"),
+    ("httpx, 403", "httpx.HTTPStatusError: Client error '403 Forbidden' for url 'https://api/v1'", "no-permission"),
+    ("requests, 401", REFUSED.format("401 Client Error: Unauthorized"), "credential-expired"),
+    ("urllib, 401", "urllib.error.HTTPError: HTTP Error 401: Unauthorized", "credential-expired"),
+)
+@pytest.mark.parametrize("kept", [str, short_exception], ids=["whole", "masked"])
+def test_what_a_server_refuses_is_known_by_its_status_and_phrase(text, name, kept):
+    assert name_of(kept(f"{OF_FUNCTION}{text}")) == name
 
 
 @pytest.mark.parametrize("known", KNOWN, ids=lambda known: known.name)

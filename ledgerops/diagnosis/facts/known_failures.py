@@ -22,6 +22,7 @@ MEMORY = (
     r"|[Kk]illed by YARN for exceeding|OOMKilled"
 )
 STATE_FILE = r"/state/\d+/\d+/"
+BETWEEN = r"(?: Client Error)?:? "  # a status of HTTP and its phrase, as servers and Python's clients write them
 BROADCAST = "Not enough memory to build and broadcast the table"
 
 
@@ -237,10 +238,10 @@ KNOWN = (
     _known(
         "throttled",
         r"ProvisionedThroughputExceededException|LimitExceededException|SlowDownException|Slow Down|ServerBusyException"
-        r"|TooManyRequestsException|ThrottlingException",
+        r"|Too ?Many ?Requests|ThrottlingException",
         "the service refuses requests because there are too many of them",
-        "count the consumers of this stream or store, and compare their requests with its limit",
-        "each batch asks once for each shard or folder; a longer trigger interval and fewer consumers ask less often",
+        "count the consumers of this stream, store or service, and compare their requests with its limit",
+        "each batch asks once for each shard or folder, a function often for each row; fewer consumers ask less often",
     ),
     _known(
         "disk-full",
@@ -296,9 +297,45 @@ KNOWN = (
         f"{FAILS_AGAIN}; give that process more, or each batch fewer rows",
     ),
     _known(
+        "python-worker-killed",
+        r"Python worker exited unexpectedly",
+        "a Python worker was killed, most often for the memory that it used, or crashed in native code",
+        "look for an out-of-memory kill in the kernel's log of its machine, or in the status of its pod",
+        "if there is one, give Python workers more memory (spark.executor.pyspark.memory, memoryOverhead)",
+    ),
+    _known(
+        "database-deadlock",
+        r"\b[Dd]eadlock(Detected| detected| found| victim)",
+        "the database ended one of two transactions that waited for each other",
+        RESUME,
+        "if it happens again, write rows in the order of their keys: no two transactions wait for each other then",
+    ),
+    _known(
+        "database-locked",
+        r"LockNotAvailable|due to lock timeout|Lock wait timeout exceeded|database is locked",
+        "another transaction held what the query wanted to write for too long",
+        "find the session of the database that holds the lock, and let it commit or end it",
+        "the batch waits for it again at the next start",
+    ),
+    _known(
+        "database-connections-used-up",
+        r"too many clients already|remaining connection slots are reserved|\bToo many connections",
+        "the database accepts no more connections",
+        "count the open connections of the database by application, and close those that nobody uses",
+        "each task, and each batch that leaves one open, adds to them; partitions and cores limit the tasks",
+    ),
+    _known(
+        "row-repeated",
+        r"UniqueViolation|violates unique constraint|UNIQUE constraint failed|Duplicate entry .* for key",
+        "the target already has a row with the key of one that is written",
+        "compare that row with the table: an earlier try of the batch may have written it",
+        "a batch that is repeated writes its rows again; an upsert (ON CONFLICT, MERGE) accepts them",
+    ),
+    _known(
         "credential-expired",
         r"ExpiredToken|ExpiredCredentials|[Tt]oken (has|is) expired|token included in the request is expired"
-        r"|(Sasl|Ssl)AuthenticationException|AADSTS|InvalidClientTokenId|InvalidAccessKeyId",
+        r"|(Sasl|Ssl)AuthenticationException|AADSTS|InvalidClientTokenId|InvalidAccessKeyId"
+        rf"|\b401{BETWEEN}Unauthorized",
         "a credential expired or is not accepted",
         "renew the credential, then start the query again with the same checkpoint",
         "the query resumes where it stopped",
@@ -306,8 +343,8 @@ KNOWN = (
     _known(
         "no-permission",
         r"AccessDenied(Exception)?\b|AccessControlException|(Topic|Group|Cluster)AuthorizationException"
-        r"|Permission denied|INSUFFICIENT_PERMISSIONS|ForbiddenException|NotAuthorizedException|\b403 Forbidden"
-        r"|not authorized to perform",
+        r"|Permission denied|INSUFFICIENT_PERMISSIONS|ForbiddenException|NotAuthorizedException"
+        rf"|not authorized to perform|\b403{BETWEEN}Forbidden",
         "the query's user has no permission for what the exception names",
         "compare the permissions of that user with those of yesterday, and grant what is missing",
         "the query resumes where it stopped",
