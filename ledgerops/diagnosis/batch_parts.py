@@ -56,7 +56,8 @@ DESCRIBED: Mapping[str, str] = {  # in one sentence each, in the order in which 
     "driver_before": "of durationMs.addBatch, what passes before the first stage",
     "driver_between": "of durationMs.addBatch, what passes between stages while none runs",
     "driver_waits": "without a past, these two of a query with `foreachBatch` whose driver uses, besides tasks, too "
-    "little CPU to compute in half of that time; where that is not known, over 3 times as long as `query_planning`",
+    "little CPU to compute in half of that time, even `stretch_by_<part>` times as long; where the CPU is not known, "
+    "over 3 times as long as `query_planning`",
     "after_tasks": "of durationMs.addBatch, what passes after the last stage",
     # tasks
     "python": "the time that Spark reports of Python workers; where it reports none of those in the plan, as behind "

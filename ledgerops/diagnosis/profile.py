@@ -6,6 +6,7 @@ docs/verdict.md says which batches, how a part's seconds come from them, and wha
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from math import inf
 from operator import attrgetter
 from statistics import median
 from typing import NamedTuple
@@ -21,7 +22,10 @@ from ledgerops.diagnosis.batch_parts import (
     UNEVEN,
     Facts,
     Split,
+    knows_ready,
+    seconds_of,
     split,
+    without_slot,
 )
 from ledgerops.diagnosis.facts import growth, state_cost
 from ledgerops.diagnosis.facts.contention import MIN_PYTHON_CORES, Contention, contention, cpu_use
@@ -57,16 +61,17 @@ ON_ROWS = (
 )  # fmt: skip
 # what waits for another system rather than for a core, or may
 WAITS = (
-    "latest_offset", "get_batch", "failed_statements", "slot_wait", "after_tasks", "retries", "gc", "unattributed",
-    "tasks_unknown",
+    "latest_offset", "get_batch", "failed_statements", "slot_wait", "driver_waits", "after_tasks", "retries", "gc",
+    "unattributed", "tasks_unknown",
 )  # fmt: skip
 COMPUTING = ("cpu", "few_rows", "table_scan")
 IN_TASKS = (*TASKS, "few_rows", "table_scan", "source_wait", "sink_wait")  # of tasks that run evenly
 TASK_WAITS = ("waiting", "source_wait", "sink_wait", "uneven_task")
 # of tasks that compute, or wait: for a core as well as for anything else
 TASKS_EITHER = ("python", "uneven_keys", "uneven_source", "uneven_executors")
-# a stage waits there until another query's tasks end
-FOR_SLOTS = ("slot_wait", "driver_before", "driver_between", "launch")
+# a stage waits there until another query's tasks end: for all of the time, or as long as it was ready
+FOR_SLOTS = ("slot_wait", "launch")
+MAYBE_FOR_SLOTS = (*OF_FUNCTION, "driver_waits")
 
 
 class Part(NamedTuple):
@@ -156,11 +161,11 @@ def profile(view: QueryView) -> Profile | None:
         parts = dict(_with_past(seconds, usual, _times_the_rows(view, splits, usual_splits)))
     held = contention(view)
     parts = _collected(view, parts, duration)
-    if held is not None:
-        parts = _contended(parts, held, _computing(view, parts, duration))
-    if not known and _function_waits(view, parts, splits):
+    if not known and _function_waits(view, parts, splits, held.stretch if held is not None else 1.0):
         waited = sum(parts.pop(name).now for name in OF_FUNCTION)
         parts["driver_waits"] = Part("driver_waits", waited, None)
+    if held is not None:
+        parts = _contended(parts, held, _computing(view, parts, duration), _for_slots(view, splits))
     return Profile(parts, duration, usual_duration, splits, usual_splits, held)
 
 
@@ -413,9 +418,21 @@ def _computing(view: QueryView, parts: Mapping[str, Part], duration: float) -> f
     return min(1.0, own / inside) if inside > 0 else 1.0
 
 
-def _contended(parts: dict[str, Part], held: Contention, computing: float) -> dict[str, Part]:
+def _for_slots(view: QueryView, splits: Sequence[Split]) -> float:
+    """Seconds of a batch in which the driver seems to work, and a stage is ready and none of its tasks runs; infinite
+    where nothing tells since when stages are ready."""
+    tasks = [(each, view.history.tasks_of(each.batch)) for each in splits]
+    seconds = [
+        seconds_of(without_slot(each.batch, of)) - each.seconds.get("slot_wait", 0.0)
+        for each, of in tasks
+        if of is not None and knows_ready(of)
+    ]
+    return median(seconds) if seconds else inf
+
+
+def _contended(parts: dict[str, Part], held: Contention, computing: float, for_slots: float) -> dict[str, Part]:
     """The parts without what contention explains of each, and that as a part of its own. `computing` is the share
-    of the tasks' time in which they compute."""
+    of the tasks' time in which they compute, `for_slots` the seconds in which stages wait for them in the driver."""
     more, measured = held.stretch - 1, held.part == "cpu_limit"
     computed = sum(parts[name].now for name in COMPUTING if name in parts) * (held.task_stretch - 1)
     taken = {}
@@ -432,6 +449,9 @@ def _contended(parts: dict[str, Part], held: Contention, computing: float) -> di
             taken[part.name] = min(part.excess, part.allowed * more)
         else:
             taken[part.name] = 0.0 if part.name in WAITS else part.now * more / held.stretch
+        if held.part == "other_queries" and part.name in MAYBE_FOR_SLOTS:
+            waits = min(part.excess, for_slots)
+            taken[part.name], for_slots = max(taken[part.name], waits), for_slots - waits
         if part.name in TASKS_EITHER:
             taken[part.name] = min(taken[part.name], part.now * computing * more)
     rest = {name: part._replace(now=part.now - taken[name]) for name, part in parts.items()}
@@ -439,10 +459,11 @@ def _contended(parts: dict[str, Part], held: Contention, computing: float) -> di
     return rest | {held.part: Part(held.part, sum(taken.values()), past)}
 
 
-def _function_waits(view: QueryView, parts: Mapping[str, Part], splits: Sequence[Split]) -> bool:
+def _function_waits(view: QueryView, parts: Mapping[str, Part], splits: Sequence[Split], stretch: float) -> bool:
     """Whether the function of `foreachBatch` waits, rather than the driver plans, while no stage runs: all that the
-    driver computes in a batch besides tasks is too little for half of it. Where that is not known, as in event logs,
-    planning the query takes far less: what the function writes takes about as long to plan."""
+    driver computes in a batch besides tasks, which takes `stretch` times as long, is too little for half of it. Where
+    that is not known, as in event logs, planning the query takes far less: what the function writes takes about as long
+    to plan."""
     if sink_kind(view) != "foreach_batch" or any(name not in parts for name in OF_FUNCTION):
         return False
     use, planned, taken = cpu_use(view), parts.get("query_planning"), sum(parts[name].now for name in OF_FUNCTION)
@@ -453,7 +474,7 @@ def _function_waits(view: QueryView, parts: Mapping[str, Part], splits: Sequence
     if view.cluster.is_local:
         of_tasks = median(sum(stage.stage.cpu_seconds for stage in each.stages) for each in splits)
     computed = cores / (view.trigger.busy_ratio or 1.0) * median(each.batch.duration for each in splits)
-    return computed - of_tasks < MOSTLY * taken
+    return stretch * (computed - of_tasks) < MOSTLY * taken
 
 
 def on_rows(found: Profile) -> float:

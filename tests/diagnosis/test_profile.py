@@ -14,7 +14,7 @@ from ledgerops.signals.query_view import QueryView
 from tests.diagnosis.conftest import stage, with_executors
 from tests.diagnosis.rules.crowd import beside, looked_at, neighbour
 from tests.diagnosis.test_contention import slowed
-from tests.diagnosis.test_neighbours import SLOW
+from tests.diagnosis.test_neighbours import FROM_BIRTH, SLOW
 from tests.drills.saved import NAMES, recording
 from tests.tables import cases
 
@@ -193,9 +193,38 @@ def test_a_neighbour_takes_what_a_batch_waits_longer_for_its_stages_to_begin(his
     assert found.parts["driver_before"].now == pytest.approx(found.parts["driver_before"].allowed, abs=0.1)
 
 
+@cases(
+    "ready, takes",
+    ("not known since when", None, 7.9),
+    ("for most of the batch", 1.0, 7.0),
+    ("for less than half of it", 5.0, 3.0),
+    ("when it begins", 8.0, 0.0),
+)
+def test_of_the_driver_s_time_a_neighbour_takes_that_in_which_a_stage_is_ready_and_has_no_task(history, ready, takes):
+    launch = 0.1
+    begins_late = stage("save", seconds=[0.1, 0.1], wall=0.1 + launch, began=8.0, ready=ready)
+    view = history(**FROM_BIRTH | {"stages": [begins_late], "phases": {"add_batch": 9.8}})
+    found = profile(looked_at(beside(view, neighbour(view, 999)), busy=0.2, active=2))
+
+    assert found.contention is not None and found.contention.who == "hog"
+    assert found.parts["other_queries"].now == pytest.approx(takes + launch, abs=0.05)
+
+
+@cases(
+    "part, stretch, takes",
+    ("may be planning", "driver_between", 3.0, 4.0),
+    ("a function that waits", "driver_waits", 3.0, 2.0),
+)
+def test_of_the_driver_s_work_others_take_what_it_was_stretched_by_and_of_its_waits_nothing(part, stretch, takes):
+    parts = {part: Part(part, 6.0, None), "cpu": Part("cpu", 1.0, None)}
+    crowd = Contention("other_queries", "3 other queries", stretch, 0.0, "they have the cores", ())
+
+    assert _contended(parts, crowd, 1.0, 2.0)["other_queries"].now == pytest.approx(takes)
+
+
 def test_a_neighbour_that_holds_the_slots_takes_what_stages_launch_later_though_no_work_is_stretched():
     parts = {"launch": Part("launch", 3.0, 0.5), "cpu": Part("cpu", 1.0, 1.0), "waiting": Part("waiting", 2.0, 0.2)}
-    rest = _contended(parts, Contention("other_queries", "hog", 1.0, 0.0, "hog has the slots", ()), 1.0)
+    rest = _contended(parts, Contention("other_queries", "hog", 1.0, 0.0, "hog has the slots", ()), 1.0, 0.0)
 
     now = {name: part.now for name, part in rest.items()}
     assert now == {"launch": 0.5, "cpu": 1.0, "waiting": 2.0, "other_queries": 2.5}

@@ -5,6 +5,7 @@ import pytest
 from ledgerops.diagnosis.cause import check
 from ledgerops.diagnosis.causes.slow_sink import CAUSE
 from ledgerops.diagnosis.causes.small_batch_overhead import CAUSE as SMALL_BATCH_OVERHEAD
+from ledgerops.diagnosis.profile import profile
 from ledgerops.model.records import DriverCode
 from tests.diagnosis.conftest import stage
 from tests.diagnosis.rules.crowd import looked_at
@@ -46,6 +47,19 @@ def test_a_function_that_waits_from_birth_is_the_sink_s(history, cores):
     [finding] = check(CAUSE, view)
     assert finding.saving_seconds == pytest.approx(4.4, abs=0.1)
     assert list(check(SMALL_BATCH_OVERHEAD, view)) == []
+
+
+@cases("cores, waits", ("it waits", 0.05, True), ("it computes, and gets few cores", 0.2, False))
+def test_a_function_that_waits_does_so_on_a_busy_machine_too(history, cores, waits):
+    """Fixed phases take three times as long as on a free machine."""
+    phases = {"add_batch": 13.6, "query_planning": 1.0, "wal_commit": 0.2}
+    late = [stage("save", seconds=[0.4, 0.4], cpu=0.1, began=13.0)]
+    view = looked_at(slow(history, late, seconds=[15] * 8, phases=phases, **FOREACH), driver_jvm=cores)
+    found = profile(view)
+
+    assert found.contention is not None and found.contention.part == "other_processes"
+    assert found.now("driver_waits") == pytest.approx(11.7 if waits else 0.0, abs=0.1)
+    assert bool(list(check(CAUSE, view))) is waits
 
 
 @cases(

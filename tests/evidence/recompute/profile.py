@@ -17,8 +17,10 @@ FIXED = {
 }  # fmt: skip
 WAIT = {  # for no core, or perhaps
     "latest_offset", "get_batch", "slot_wait", "after_tasks", "retries", "gc", "unattributed", "tasks_unknown",
+    "driver_waits",
 }  # fmt: skip
-UNTIL_TASKS = {"slot_wait", "driver_before", "driver_between", "launch"}  # a stage waits there for slots
+UNTIL_TASKS = {"slot_wait", "launch"}  # a stage waits there for slots
+IN_DRIVER = ("driver_before", "driver_between")  # or there, as long as it is ready
 TASKS_WAIT = ("source_wait", "waiting", "sink_wait", "uneven_task")
 COMPUTE = ("cpu", "few_rows", "table_scan")
 NAMES = (
@@ -59,7 +61,7 @@ def profile(tape: Tape) -> Profile:
         before = {name: max(seconds, min(now[name], most[name])) for name, seconds in plain.items()}
         more = sum(before.values()) - sum(plain.values())
     duration = median(batch.seconds for batch in batches)
-    return _waiting(tape, _contended(tape, Profile(_with_driver_gc(tape, now, duration), before, duration, more)))
+    return _contended(tape, _waiting(tape, Profile(_with_driver_gc(tape, now, duration), before, duration, more)))
 
 
 def _typical(tape: Tape, batches: Sequence[Batch]) -> Seconds:
@@ -105,16 +107,51 @@ def _contended(tape: Tape, found: Profile) -> Profile:
             taken[each] = min(grown, usually * (stretch - 1))
         elif each not in WAIT:
             taken[each] = found.now[each] * (1 - 1 / stretch)
+    ready = _ready(tape) if name == "other_queries" else 0.0
+    for each in IN_DRIVER:
+        without_task = min(ready, max(0.0, found.excess([each])))
+        taken[each], ready = max(taken[each], without_task), ready - without_task
     now = {each: seconds - taken[each] for each, seconds in found.now.items()}
     return found._replace(now={**now, name: taken.total()})
 
 
+def _ready(tape: Tape) -> float:
+    """Seconds of a batch in which a stage had been submitted and none of its tasks ran; no limit where not recorded."""
+    known = list[float]()
+    for batch in tape.named():
+        stages, until, waited = sorted(tape.stages(batch), key=lambda each: each["started"]), batch.start, 0.0
+        if all(each.get("submitted") for each in stages):
+            for each in stages:
+                waited += max(0.0, each["started"] - max(until, each["submitted"]))
+                until = max(until, each["ended"])
+            known.append(waited)
+    return median(known) if known else float("inf")
+
+
 def _waiting(tape: Tape, found: Profile) -> Profile:
-    """What passes outside of stages as one part, where the finding says that the driver waits there."""
-    if found.usual is not None or f"{WAITED}_seconds" not in tape.told:
+    """What passes outside of stages as one part, where the function of `foreachBatch` waits there."""
+    if found.usual is not None or not _function_waits(tape, found):
         return found
-    rest = {name: seconds for name, seconds in found.now.items() if name not in OF_FUNCTION}
-    return found._replace(now={**rest, WAITED: sum(found.now[name] for name in OF_FUNCTION)})
+    waited = sum(found.now[name] for name in OF_FUNCTION)
+    return found._replace(now={**found.now, **dict.fromkeys(OF_FUNCTION, 0.0), WAITED: waited})
+
+
+def _function_waits(tape: Tape, found: Profile) -> bool:
+    """Whether the driver computes for less than half of the time that passes there."""
+    sink = str(tape.plan.get("sink") or tape.newest.raw.get("sink", {}).get("description", "")).lower()
+    if "foreachbatch" not in sink or not all(map(tape.stages, tape.named())):
+        return False
+    idle, cores = sum(found.now[name] for name in OF_FUNCTION), tape.cores_by_role
+    newest = tape.steady[-10:]
+    used = cores.get("driver_jvm", 0.0) + cores.get("driver_python", 0.0)
+    if len(newest) > 1:  # of the time that they fill, the last one up to its next trigger
+        filled = newest[-1].start + max(newest[-1].seconds, tape.interval) - newest[0].start
+        used /= min(1.0, sum(batch.seconds for batch in newest) / filled)
+    computed = used * median(batch.seconds for batch in tape.named())
+    if tape.is_local:
+        computed -= median(total_of(tape.stages(batch), "cpu_seconds") for batch in tape.named())
+    stretches = [value for name, value in tape.told.items() if name.startswith("stretch_by_")]
+    return max(stretches, default=1.0) * computed < idle / 2
 
 
 def idle_share(tape: Tape, batches: Sequence[Batch], usual: float) -> float:
@@ -161,7 +198,7 @@ def _work_on_rows(tape: Tape) -> Iterator[float]:
 
 FORMULAS: Mapping[str, Formula] = {
     "work_on_rows_share": _work_on_rows,
-    **{f"{name}_seconds": _part(name) for name in (*NAMES, WAITED)},
+    **{f"{name}_seconds": _part(name) for name in NAMES},
     "profile_seconds": lambda tape: median(batch.seconds for batch in tape.named()),
     "saving_seconds": _saving,
     "needed_offsets": _needed_offsets,
