@@ -12,7 +12,7 @@ Diagnosis: 1. Check `rate(ledgerops_process_cpu_seconds_total{app="APP",kind="py
 Mitigation: if the function calls a service, check that service first. Then load models and connections once instead of
     for each row, and call services for many rows at once. Write the function in Spark SQL if possible, otherwise
     vectorise it (`pandas_udf`, or `udf(useArrow=True)`). More cores help as long as the source or the shuffle has more
-    partitions than the query has cores.
+    partitions than the query has cores; with fewer, divide the rows first: each task has one worker, on one core.
 """
 
 from ledgerops.diagnosis.cause import Cause, Told
@@ -50,15 +50,14 @@ def _tell(view: QueryView, found: Profile) -> Told | None:
     ran = sum(stage.run_seconds for stage in stages)
     if ran <= 0 or sum(stage.cpu_seconds for stage in stages) >= MOSTLY * ran:
         return None  # the JVM itself computes
-    remedies = (LOOK, VECTORISE)
-    if _workers_wait(view):
-        then = more_tasks(view, found.duration, waits=True) if view.trigger.interval else VECTORISE
-        remedies = (WAITS, then)
+    waits, at_once = _workers_wait(view), tasks_at_once(view)
+    divide = waits or (at_once is not None and at_once < (view.cluster.cores or 0))
+    then = more_tasks(view, found.duration, waits) if divide and view.trigger.interval else VECTORISE
     # behind `foreachBatch` Spark does not tell the time of the plan's Python workers
     tasks = [view.history.tasks_of(each.batch) for each in found.splits]
     told = any(each is not None and each.python_seconds is not None for each in tasks)
     who = "Python workers take" if told else "tasks wait, probably for the plan's Python functions, for"
-    return Told(Component("stage", "Python workers"), remedies, {"who": who})
+    return Told(Component("stage", "Python workers"), (WAITS if waits else LOOK, then), {"who": who})
 
 
 CAUSE = Cause(

@@ -1,5 +1,6 @@
 from ledgerops.diagnosis.cause import check
 from ledgerops.diagnosis.causes.python_bound import CAUSE
+from ledgerops.diagnosis.profile import profile
 from tests.diagnosis.conftest import stage
 from tests.diagnosis.rules.crowd import looked_at
 from tests.tables import cases
@@ -46,3 +47,22 @@ def test_workers_are_said_to_wait_only_where_cores_are_free(history, busy, worke
     [finding] = check(CAUSE, view if busy is None else looked_at(view, busy=busy, python_workers=workers))
 
     assert finding.remedies[0].action.startswith(step)
+
+
+ONE_TASK = [stage("udf", records=[1000], seconds=[4.5], cpu=0.1, shuffle=False)]
+LOAD_ONCE, DIVIDE = "load models and connections once for each worker", "divide the rows among 2 tasks"
+
+
+@cases(
+    "case, then",
+    ("one task has all the work", {"stages": ONE_TASK, "python": 4.1}, DIVIDE),
+    ("each core has a task", {}, LOAD_ONCE),
+    ("nothing tells how many it takes", {"stages": ONE_TASK, "python": 4.1, "interval": None}, LOAD_ONCE),
+    ("the cores are not known", {"stages": ONE_TASK, "python": 4.1, "cores": None}, LOAD_ONCE),
+)
+def test_rows_are_divided_where_computing_workers_are_fewer_than_the_cores(history, case, then):
+    found = profile(view := slow(history, **{"cores": 2} | case))
+    told = CAUSE.tell(view, found)
+    assert told.remedies[0].action.startswith("see at which line the function is")
+    assert told.remedies[1].action.startswith(then)
+    assert ("the longest stage has 1 task for 2 cores" in told.remedies[1].why) is (then == DIVIDE)
