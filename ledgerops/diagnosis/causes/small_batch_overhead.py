@@ -13,18 +13,21 @@ Diagnosis: 1. Compare `ledgerops_batch_overhead_seconds{app="APP",query="QUERY"}
     `cpu-saturated`.
 Mitigation: set a longer trigger interval: fewer, larger batches have less fixed cost, and freshness hardly changes.
     Then simplify the plan: fewer columns, unions and joins, no list of many files. More cores do not help: the driver
-    does this work.
+    does this work. Where the finding names a line of the function of `foreachBatch`, look there first.
 """
 
 from ledgerops.diagnosis.cause import Cause, Told
+from ledgerops.diagnosis.facts.context import function_place
 from ledgerops.diagnosis.facts.longer_interval import longer_interval
 from ledgerops.diagnosis.limits import MIN_BATCHES, MOSTLY, WORTH_SHARE
 from ledgerops.diagnosis.profile import Profile
+from ledgerops.metrics.first_steps import first_step
 from ledgerops.model.finding import Component, Remedy
 from ledgerops.signals.query_view import QueryView
 
 PARTS = ("query_planning", "launch", "few_rows")
 FIXED = (*PARTS, "driver_before")
+COMPUTES = "before the first task the driver runs the function, for its own part or to plan what it writes"
 NO_USE = Remedy("do not add cores to fix this", "planning and scheduling take as long on any number")
 
 
@@ -35,7 +38,10 @@ def _tell(view: QueryView, found: Profile) -> Told | None:
     surely = found.now(*PARTS) >= WORTH_SHARE * found.duration
     if len(found.splits) < MIN_BATCHES or not (surely or found.now(*FIXED) >= MOSTLY * found.duration) or not longer:
         return None
-    return Told(Component("query", view.query, max(FIXED, key=found.now)), (*longer, NO_USE))
+    largest = max(FIXED, key=found.now)
+    line = function_place(view, since=found.splits[0].batch.started) if largest == "driver_before" else None
+    look = (first_step("slow-sink", "line", COMPUTES, line=line),) if line else ()
+    return Told(Component("query", view.query, largest), (*look, *longer, NO_USE))
 
 
 CAUSE = Cause(

@@ -6,6 +6,7 @@ from ledgerops.diagnosis.cause import check
 from ledgerops.diagnosis.causes.small_batch_overhead import CAUSE
 from ledgerops.diagnosis.facts.longer_interval import longer_interval
 from ledgerops.diagnosis.profile import profile
+from ledgerops.model.records import DriverCode
 from tests.diagnosis.conftest import stage
 from tests.tables import cases
 
@@ -90,3 +91,21 @@ def test_a_longer_interval_goes_with_a_limit_that_lets_in_as_much_a_second(histo
     expected = f"set the trigger interval to 4 s or more{more}, if results may be that old"
     assert finding.remedies[0].action == expected
     assert [name for name, _ in finding.remedies[0].settings][1:] == [*limits] * bool(more)
+
+
+IN_DRIVER = {"phases": {"add_batch": 1.9}, "stages": [stage(records=[900, 900], seconds=[0.2, 0.2], began=1.7)]}
+LINE = "look at app.py:22 in write: the function of foreachBatch spends most of its time there"
+LONGER, NO_CORES = "set the trigger interval to 4 s or more, if results may be that old", "do not add cores to fix this"
+
+
+@cases(
+    "case, at, actions",
+    ("before the first task", IN_DRIVER, 0.0, [LINE, LONGER, NO_CORES]),
+    ("in planning the query", {}, 0.0, [LONGER, NO_CORES]),
+    ("no line was seen since", IN_DRIVER, -600.0, [LONGER, NO_CORES]),
+)
+def test_the_line_of_the_function_is_told_where_the_driver_is_in_it(history, case, at, actions):
+    view = small(history, plan={"sink": "ForeachBatchSink"}, **case)
+    view.history.driver_code = DriverCode(view.now + at, "run-1", 10, 9, "app.py", 22, "write")
+    [finding] = check(CAUSE, view)
+    assert [each.action for each in finding.remedies] == actions
