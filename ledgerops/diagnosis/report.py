@@ -13,7 +13,7 @@ from ledgerops.model.finding import SEVERITIES, Finding, Severity, Verdict
 from ledgerops.model.spark_progress import format_instant, parse_instant
 
 VERSION = 1
-UNTIMED = "  its trigger interval is not recorded: add --trigger 2s, for example, to judge batches by it"
+UNTIMED = "trigger interval not recorded ({}): add --trigger 2s, for example, to judge batches by it"
 ENDED_BY_ITSELF = "by itself"  # of an incident; others end with their run or the source
 WORDS = re.compile(r"\s*\S+\s*|\s+")  # a word with the blanks around it
 STYLES = {  # style -> parameters of the terminal's escape sequence
@@ -135,7 +135,6 @@ def text(
         written = bool(shown or over)
         lines += [
             _head(query, shown),
-            *([[(UNTIMED, "faint")]] if _is_untimed(query) else []),
             *(line for each in shown for line in _cause(each, query, document["at"], verbose)),
         ]
         for each in over:
@@ -146,6 +145,9 @@ def text(
         lines += [[(f"  muted {each['rule']}: {clean(each['summary'])}", "faint")] for each in muted]
     if document.get("timeline", {}).get("events"):
         lines += [[], *([(clean(line), style)] for line, style in timeline_lines(document["timeline"]))]
+    # a query that has failed is failed, whatever its interval
+    if untimed := sum(_is_untimed(query) and query["status"] != "failed" for query in queries):
+        lines.append([(UNTIMED.format(format.counted(untimed, "query", "queries")), "faint")])
     lines += [
         *_noted([each for each in notes if each["query"] not in told]),
         [],

@@ -140,7 +140,7 @@ def test_findings_below_the_wanted_severity_are_left_out():
 
 
 GIVE = "add --trigger 2s, for example"
-NOT_RECORDED = f"  its trigger interval is not recorded: {GIVE}, to judge batches by it"
+NOT_RECORDED = f"trigger interval not recorded (1 query): {GIVE}, to judge batches by it"
 ONLY_INFO = f"    severity:  info, because the trigger interval is not known: {GIVE}"
 MILD, LONG = replace(SKEW, severity="info"), replace(SICK, figures={"batch_seconds": 14.0})
 
@@ -150,6 +150,7 @@ MILD, LONG = replace(SKEW, severity="info"), replace(SICK, figures={"batch_secon
     ("a query", WELL, False, NOT_RECORDED, True),
     ("it is known", WELL, True, NOT_RECORDED, False),
     ("no batch yet", replace(WELL, figures={}), False, NOT_RECORDED, False),
+    ("it has failed", replace(WELL, status="failed"), False, NOT_RECORDED, False),
     ("it would be worse if the batch were late", replace(LONG, root_causes=(MILD,)), False, ONLY_INFO, True),
     ("no harm", replace(LONG, root_causes=(MILD,)), True, ONLY_INFO, False),
     ("harm without it", LONG, False, ONLY_INFO, False),
@@ -158,6 +159,14 @@ def test_an_unknown_trigger_interval_is_said_with_how_to_give_it(query, known, l
     document = report.document([query], NOW, "an event log")
     document["queries"][0]["trigger_known"] = known
     assert (line in report.text(document).splitlines()) is said
+
+
+def test_unknown_trigger_intervals_are_said_once_for_all_queries():
+    document = report.document([replace(WELL, query=name) for name in "abc"], NOW, "an event log")
+    for query in document["queries"]:
+        query["trigger_known"] = query["query"] == "b"
+    said = [line for line in report.text(document).splitlines() if "--trigger" in line]
+    assert said == [NOT_RECORDED.replace("1 query", "2 queries")]
 
 
 def test_what_is_muted_is_a_line_and_no_finding():
