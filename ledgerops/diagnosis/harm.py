@@ -247,10 +247,13 @@ def never_pauses(view: QueryView) -> bool:
 
 @once
 def late_batches(view: QueryView) -> Sequence[Progress]:
-    """The finished batches by which the query owes time, oldest first, unless only a few are late; of one that owes
-    none, the settled ones."""
+    """The finished batches by which the query owes time, oldest first, unless only a few are late and others take time,
+    too; of one that owes none, the settled ones."""
     found = owed(view)
-    if found is None or len(found.late) < MIN_LATE_SHARE * len(found.turns):
+    if found is None:
+        return view.baseline.settled
+    late, whole = (sum(turn.seconds for turn in turns) for turns in (found.late, found.turns))
+    if len(found.late) < MIN_LATE_SHARE * len(found.turns) and late < NEARLY_ALL * whole:
         return view.baseline.settled
     return [turn.batch for turn in found.late if turn.batch is not None] or view.baseline.settled
 

@@ -3,7 +3,7 @@
 import pytest
 
 from ledgerops.diagnosis.engine import Diagnoser
-from ledgerops.diagnosis.harm import examined, harm, owed
+from ledgerops.diagnosis.harm import examined, harm, late_batches, owed
 from tests.tables import cases
 
 TURNS = {"interval": 4.0, "seconds": [8.2, 12.2, 4.1, 13.6, 6.6], "warm_seconds": 2.0}
@@ -148,3 +148,15 @@ UNKNOWN = {"plan": {"trigger": None, "trigger_interval": None}}  # as of an even
 )
 def test_batches_that_never_pause_and_take_long_are_examined(history, case, worth):
     assert examined(history(**{"warm": 0, "seconds": [12.0, 7.0, 7.0]} | case)) is worth
+
+
+@cases(
+    "seconds, late_alone",
+    ("most are late", [5.0, 1.0, 5.0] * 4, True),
+    ("a few, which take nearly all of the time", [1.0, 1.0, 1.0, 30.0, 1.0, 1.0, 1.0, 1.0, 1.0, 30.0], True),
+    ("a few, and others take time, too", [1.0, 1.0, 1.0, 5.0] * 4, False),
+    ("none", [1.0] * 12, False),
+)
+def test_the_batches_to_explain_are_the_late_ones_where_these_have_the_time(history, seconds, late_alone):
+    view = history(warm=0, interval=2.0, seconds=seconds)
+    assert (min(batch.duration for batch in late_batches(view)) > 2.0) is late_alone
