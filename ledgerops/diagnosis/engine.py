@@ -11,7 +11,7 @@ from ledgerops.diagnosis.arbiter import arbitrate, outweighed
 from ledgerops.diagnosis.facts import growth as falling
 from ledgerops.diagnosis.facts.failures import application_error
 from ledgerops.diagnosis.harm import examined, harm
-from ledgerops.diagnosis.limits import MIN_CATCH_UP_SECONDS
+from ledgerops.diagnosis.limits import MIN_BATCHES, MIN_CATCH_UP_SECONDS
 from ledgerops.diagnosis.muting import NOTHING, Muted, is_muted
 from ledgerops.diagnosis.profile import profile, shown
 from ledgerops.diagnosis.proof import as_expected
@@ -255,13 +255,13 @@ def _status(view: QueryView, findings: Sequence[Finding]) -> Status:
         return "stuck"
     if "falling-behind" in active:
         return "falling_behind"
-    if not view.baseline.settled and history.idle_since is None:
-        return "starting"
     if history.idle_since is not None and view.run.running_seconds is None:
         return "idle"
     if (view.lag.seconds or 0.0) > max(MIN_CATCH_UP_SECONDS, 2 * view.interval) and view.lag.shrinks:
         return "catching_up"
-    return "pressured" if any(finding.severity != "info" for finding in findings) else "healthy"
+    if any(finding.severity != "info" for finding in findings):
+        return "pressured"
+    return "starting" if len(view.baseline.settled) < MIN_BATCHES and history.idle_since is None else "healthy"
 
 
 def _figures(view: QueryView) -> dict[str, float]:

@@ -183,6 +183,9 @@ def test_health_falls_with_severity_and_confidence(rules, health):
 @cases(
     "case, status",
     ("no batch yet", {"warm": 0}, "starting"),
+    ("two batches, of which one pays for warm-up", {"warm": 0, "seconds": [31.0, 15.0]}, "starting"),
+    ("three", {"warm": 0, "seconds": [1.0] * 3}, "healthy"),
+    ("few batches that prove enough", {"warm": 0, "seconds": [31.0, 45.0]}, "pressured"),
     ("quiet", {}, "healthy"),
     ("idle", {"idle": True}, "idle"),
     ("stopped", {"stopped": True}, "stopped"),
@@ -196,12 +199,14 @@ def test_the_status_in_a_word(history, case, status):
     assert Diagnoser()(history(**case)).status == status
 
 
-@cases("late, status", ("it began then", 0.0, "starting"), ("it was on when the observer came", 1.0, "healthy"))
-def test_a_query_starts_only_where_its_start_was_seen(late, status):
-    history, seen = History("daily_counts"), batch(7)
-    history.start(seen.started + late, "id-1", "run-1")
-    history.add(seen)
-    assert Diagnoser()(QueryView(history, seen.ended + 1.0)).status == status
+@cases("seen, status", ("its start was seen", True, "starting"), ("its start is not in the recording", False, "healthy"))
+def test_a_query_starts_only_where_its_start_was_seen(seen, status):
+    history, first = History("daily_counts"), batch(7)
+    if seen:
+        history.start(first.started, "id-1", "run-1")
+    for each in (first, last := batch(8)):
+        history.add(each)
+    assert Diagnoser()(QueryView(history, last.ended + 1.0)).status == status
 
 
 def test_overload_is_the_root_of_falling_behind_and_its_rivals_are_ruled_out(history):
