@@ -217,8 +217,7 @@ class History:
         if last is not None and last.run_id == progress.run_id and last.batch_id >= progress.batch_id:
             return False
         if self.first_batch is None and not late:
-            begins = progress.batch_id == 0 or (watched and progress.started >= (self.started_at or 0.0))
-            self.first_batch = progress.batch_id if begins else progress.batch_id - 1
+            self.first_batch = progress.batch_id if watched or progress.batch_id == 0 else progress.batch_id - 1
         self.last_progress = progress.ended
         for source, before in zip(progress.sources, last.sources if last is not None else (), strict=False):
             if source.start == before.end:  # one object for both: a topic may have hundreds of partitions
