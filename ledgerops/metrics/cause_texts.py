@@ -29,7 +29,7 @@ FAMILIES: Mapping[str, Mapping[str, str]] = {
         "crash-loop": "The query fails again after each restart.",
         "rows-dropped": "Late rows are being dropped.",
         "retention-risk": "Unread rows are close to being deleted.",
-        "data-loss": "Rows were deleted before they were read, or skipped by the sink.",
+        "data-loss": "Rows were deleted unread, or skipped by the sink.",
     },
     "Input": {
         "input-overload": "More rows arrive than the query can process.",

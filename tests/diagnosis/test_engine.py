@@ -199,7 +199,9 @@ def test_the_status_in_a_word(history, case, status):
     assert Diagnoser()(history(**case)).status == status
 
 
-@cases("seen, status", ("its start was seen", True, "starting"), ("its start is not in the recording", False, "healthy"))
+@cases(
+    "seen, status", ("its start was seen", True, "starting"), ("its start is not in the recording", False, "healthy")
+)
 def test_a_query_starts_only_where_its_start_was_seen(seen, status):
     history, first = History("daily_counts"), batch(7)
     if seen:
