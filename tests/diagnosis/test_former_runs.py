@@ -1,5 +1,7 @@
 """A query that ends by itself, started every five minutes: what its former runs say of the present one."""
 
+from dataclasses import replace
+
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.facts.hang import limits
 from ledgerops.diagnosis.harm import harm
@@ -83,4 +85,22 @@ def test_former_runs_say_when_a_run_hangs(case, minutes):
     """Ten times as long as a usual run; without three of them after an hour."""
     assert limits(scheduled(**case, running=1.0)).stuck == minutes * MINUTE
     stuck = [Diagnoser()(scheduled(**case, running=(minutes + more) * MINUTE)).status for more in (-0.2, 0.2)]
+    assert stuck == ["starting", "stuck"]
+
+
+@cases(
+    "tasks, usual, minutes",
+    ("a backfill, of which each task takes long", {"tasks": 8, "tasks_done": 0, "tasks_running": 4}, 20.0, 60),
+    ("after long runs", {"tasks": 8, "tasks_done": 0, "tasks_running": 4}, 40 * MINUTE, 160),
+    ("no task runs", {"tasks": 8, "tasks_done": 8, "tasks_running": 0}, 20.0, 5),
+    ("no job runs", {"tasks": 0, "tasks_done": 0, "tasks_running": 0}, 20.0, 5),
+)
+def test_a_run_whose_tasks_compute_may_last_longer_than_its_former_ones(tasks, usual, minutes):
+    stuck = []
+    for more in (-0.2, 0.2):
+        view = scheduled([usual] * 4, running=(minutes + more) * MINUTE)
+        seen = replace(view.history.running, jobs=1, **tasks)
+        for at in (seen.since, seen.at):  # nothing ended between these looks
+            view.history.set_running(replace(seen, at=at))
+        stuck.append(Diagnoser()(QueryView(view.history, view.now)).status)
     assert stuck == ["starting", "stuck"]

@@ -43,10 +43,11 @@ def limits(view: QueryView) -> Limits:
         most = max(2 * MAX_FIRST_BATCH_SECONDS, 3 * view.interval)
         return Limits(most, most)
     if view.plan.ends_itself:
-        most = MAX_ONE_BATCH_SECONDS
-        if (run := usual_run(view)) is not None:
-            longest = max(former.seconds for former in former_runs(view))
-            most = min(max(MAX_FIRST_BATCH_SECONDS, VERY_FAR_TIMES * run), max(most, MIN_TIMES_LASTING * longest))
+        running, longest = view.run.unfinished, max((former.seconds for former in former_runs(view)), default=0.0)
+        most = max(MAX_ONE_BATCH_SECONDS, MIN_TIMES_LASTING * longest)
+        computes = running is not None and running.tasks_running  # each task of a backfill may take long
+        if not computes and (run := usual_run(view)) is not None:
+            most = min(max(MAX_FIRST_BATCH_SECONDS, VERY_FAR_TIMES * run), most)
         return Limits(most, most)
     interval, usual = view.interval, view.baseline.usual_duration
     if usual is None:  # of the first batches of a run
