@@ -41,6 +41,7 @@ SLOW = [*[MINUTE] * 4, 6 * MINUTE]
     "case",
     ("one run after four", {"seconds": SLOW}),
     ("runs that have delayed the next ones already", {"seconds": [*SLOW, 7 * MINUTE, 8 * MINUTE]}),
+    ("one starts each minute", {"seconds": [20.0] * 4 + [80.0], "starts": [0.0, 59.9, 120.0, 179.9, 239.8]}),
     ("a few rows more", {"seconds": SLOW, "rows": [1000] * 4 + [1500]}),
     ("an event log does not tell the trigger", {"seconds": SLOW, "trigger": None}),
 )
@@ -65,6 +66,10 @@ def test_the_run_is_told_with_its_period_and_what_is_usual():
     ("a backfill", {"seconds": [*[MINUTE] * 4, 60 * MINUTE], "rows": [1000] * 4 + [90_000]}),
     ("the first run read all history", {"seconds": [60 * MINUTE, *[MINUTE] * 4], "rows": [90_000] + [1000] * 4}),
     ("they always take so long", {"seconds": [6 * MINUTE] * 5}),
+    ("runs that leave hardly any time between them", {"seconds": [*[4 * MINUTE] * 4, 6.5 * MINUTE]}),
+    ("a loop, which pauses for a moment", {"seconds": [2.0] * 8 + [3.3], "starts": [2.3 * n for n in range(9)]}),
+    ("a loop, whose runs take a minute", {"seconds": [60.0] * 8 + [95.0], "starts": [70.0 * n for n in range(9)]}),
+    ("a loop, which pauses for longer", {"seconds": [2.0] * 8 + [30.0], "starts": [12.0 * n for n in range(9)]}),
     ("somebody starts it now and then", {"seconds": SLOW, "starts": [0, 400, 5000, 5200, 9000]}),
     ("it is to run all the time", {"seconds": SLOW, "trigger": "processing_time"}),
 )

@@ -5,6 +5,7 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
+from ledgerops.diagnosis.facts.failures import RESTARTED_SECONDS
 from ledgerops.diagnosis.limits import MOSTLY, NOISE_SHARE
 from ledgerops.model.history import MAX_BATCHES
 from ledgerops.model.records import Progress
@@ -64,7 +65,8 @@ def usual_run(view: QueryView) -> float | None:
 
 @once
 def late_run(view: QueryView) -> LateRun | None:
-    """None where the runs began at no regular times: then nobody waits for the next."""
+    """None where the runs began at no regular times: then nobody waits for the next. Nor where they began soon
+    after the one before had ended, or more than once a minute: a loop does that, whose next run waits for this one."""
     runs, batches = former_runs(view), view.batches
     if not runs or not batches:
         return None
@@ -74,6 +76,9 @@ def late_run(view: QueryView) -> LateRun | None:
     period = gaps[len(gaps) // 4]  # a run that outlasts it delays the next
     if sum(abs(gap - period) <= NOISE_SHARE * period for gap in gaps) < MOSTLY * len(gaps):
         return None
+    usual = median(run.seconds for run in runs)
+    if OVER_RATIO * period < RESTARTED_SECONDS or usual > MOSTLY * period:
+        return None
     times = max(1.0, rows / max(1.0, median(run.rows for run in runs)))
-    late = LateRun(began, batches[-1].ended - began, period, times * median(run.seconds for run in runs))
+    late = LateRun(began, batches[-1].ended - began, period, times * usual)
     return late if late.seconds > max(OVER_RATIO * period, CHANGED_RATIO * late.usual) else None

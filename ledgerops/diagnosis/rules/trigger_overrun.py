@@ -2,7 +2,8 @@
 
 Meaning: a batch takes longer than the trigger interval, so the next batch starts late. The query has no spare time
     left. Of a query that ends by itself (`availableNow`) a run takes longer than the time between two starts, and half
-    as long again as its rows usually take: this needs three earlier runs that ended well.
+    as long again as its rows usually take: this needs three earlier runs that ended well, in half of that time, and
+    starts that are a minute apart at least (else a loop starts the next run when this one has ended).
 Impact: results are later than the trigger interval suggests. With slightly more load, the backlog starts to grow.
 Diagnosis: 1. Read the root cause named with this finding. `ledgerops diagnose http://INSTANCE --query QUERY` also shows
     the causes that were ruled out.
