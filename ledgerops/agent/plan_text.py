@@ -7,7 +7,7 @@ TRIGGERS = {
     "ProcessingTimeTrigger": "processing_time", "AvailableNowTrigger": "available_now", "OneTimeTrigger": "once",
     "ContinuousTrigger": "continuous", "RealTimeTrigger": "real_time",
 }  # fmt: skip
-WATERMARK = re.compile(r"EventTimeWatermark (?:[0-9a-f-]{36}, )?([^#,\n]+)#\d+[^,\n]*, ([^\n]+)")
+WATERMARK = re.compile(r"EventTimeWatermark (?:[0-9a-f-]{36}, )?([^#,\n]+)#(\d+)[^,\n]*, ([^\n]+)")
 DELAY = re.compile(r"([\d.]+) (day|hour|minute|second|millisecond|microsecond)s?")
 SECONDS = {"day": 86400.0, "hour": 3600.0, "minute": 60.0, "second": 1.0, "millisecond": 1e-3, "microsecond": 1e-6}
 COMPUTED = "_groupingexpression"
@@ -46,9 +46,18 @@ def parse_sink(text: str) -> str:
 
 
 def parse_watermarks(plan: str) -> dict[str, float]:
-    """Column -> allowed lateness in seconds, from a logical plan's text."""
-    found = {column.strip(): parse_seconds(delay) for column, delay in WATERMARK.findall(plan)}
-    return {column: delay for column, delay in found.items() if delay is not None}
+    """Column -> allowed lateness in seconds, from a logical plan's text; where several inputs call it alike, `ts (2)`
+    is that of the second."""
+    inputs: dict[str, dict[str, float]] = {}
+    for column, expression_id, text in WATERMARK.findall(plan):
+        if (delay := parse_seconds(text)) is not None:
+            delays = inputs.setdefault(column.strip(), {})
+            delays[expression_id] = max(delay, delays.get(expression_id, 0.0))  # set twice, the larger one counts
+    return {
+        f"{column} ({number})" if number > 1 else column: delay
+        for column, delays in inputs.items()
+        for number, delay in enumerate(delays.values(), start=1)
+    }
 
 
 def parse_seconds(text: str) -> float | None:

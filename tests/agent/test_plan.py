@@ -53,6 +53,13 @@ def test_a_trigger_is_its_kind_and_interval(text, trigger):
     "plan, watermarks",
     ("Spark 4.2, with the node's id", LOGICAL_4_2, {"timestamp": 10.0}),
     ("Spark 3.5, several units, several nodes", LOGICAL_3_5, {"event_time": 5400.0, "at": 5.0}),
+    (
+        "two inputs that call it alike, and one of them twice",
+        "EventTimeWatermark at#1: timestamp, 10 minutes\n"
+        "EventTimeWatermark at#9: timestamp, 1 hours\n"
+        "EventTimeWatermark at#1: timestamp, 5 minutes",
+        {"at": 600.0, "at (2)": 3600.0},
+    ),
     ("below a second", "EventTimeWatermark x#1: timestamp, 500 milliseconds", {"x": 0.5}),
     ("none", "Aggregate [a]", {}),
 )
