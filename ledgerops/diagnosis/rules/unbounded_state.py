@@ -3,7 +3,7 @@
 Meaning: the operator adds a row to its state for nearly every row that it reads and removes none, because no watermark
     (or time to live, or timeout) defines when a row is no longer needed. Where the plan says so and a day's growth fits
     into the memory, the finding is information. RocksDB does not count rows with `trackTotalNumberOfRows` false: then
-    the growth is that of its files.
+    the growth is that of its files, and is not found where merging them makes them smaller now and then.
 Impact: memory, checkpoint and batch time grow without limit. In hours or days the query fails or becomes very slow. A
     restart does not help: the state is loaded from the checkpoint.
 Diagnosis: 1. `predict_linear(ledgerops_state_memory_bytes{app="APP",query="QUERY"}[30m], 6 * 3600)` is the size in six
