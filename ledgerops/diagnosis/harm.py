@@ -252,7 +252,7 @@ def late_batches(view: QueryView) -> Sequence[Progress]:
     found = owed(view)
     if found is None:
         return view.baseline.settled
-    late, whole = (sum(turn.seconds for turn in turns) for turns in (found.late, found.turns))
+    late, whole = (sum(turn.seconds for turn in turns if turn.batch is not None) for turns in (found.late, found.turns))
     if len(found.late) < MIN_LATE_SHARE * len(found.turns) and late < NEARLY_ALL * whole:
         return view.baseline.settled
     return [turn.batch for turn in found.late if turn.batch is not None] or view.baseline.settled

@@ -151,12 +151,13 @@ def test_batches_that_never_pause_and_take_long_are_examined(history, case, wort
 
 
 @cases(
-    "seconds, late_alone",
-    ("most are late", [5.0, 1.0, 5.0] * 4, True),
-    ("a few, which take nearly all of the time", [1.0, 1.0, 1.0, 30.0, 1.0, 1.0, 1.0, 1.0, 1.0, 30.0], True),
-    ("a few, and others take time, too", [1.0, 1.0, 1.0, 5.0] * 4, False),
-    ("none", [1.0] * 12, False),
+    "seconds, running, late_alone",
+    ("most are late", [5.0, 1.0, 5.0] * 4, None, True),
+    ("a few, which take nearly all of the time", [1.0, 1.0, 1.0, 30.0, 1.0, 1.0, 1.0, 1.0, 1.0, 30.0], None, True),
+    ("a few, and others take time, too", [1.0, 1.0, 1.0, 5.0] * 4, None, False),
+    ("a short one, before one that hangs", [1.0, 3.0, *[1.0] * 8], 60.0, False),
+    ("none", [1.0] * 12, None, False),
 )
-def test_the_batches_to_explain_are_the_late_ones_where_these_have_the_time(history, seconds, late_alone):
-    view = history(warm=0, interval=2.0, seconds=seconds)
+def test_the_batches_to_explain_are_the_late_ones_where_these_have_the_time(history, seconds, running, late_alone):
+    view = history(warm=0, interval=2.0, seconds=seconds, running=running)
     assert (min(batch.duration for batch in late_batches(view)) > 2.0) is late_alone
