@@ -52,7 +52,7 @@ from ledgerops.metrics.pressure import LAG
 from ledgerops.model.finding import Component, Evidence, Finding
 from ledgerops.signals.query_view import QueryView
 
-WAITS_FOR_MORE = ("minOffsetsPerTrigger", "maxTriggerDelay")  # options with which few rows stay unread on purpose
+WAITS_FOR_MORE = {"minoffsetspertrigger", "maxtriggerdelay"}  # options with which few rows stay unread on purpose
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -62,7 +62,8 @@ def check(view: QueryView) -> Iterator[Finding]:
     interval = view.trigger.interval if view.trigger.known else view.trigger.longest_pause
     limit = view.freshness + 2 * (interval or 0.0)
     if view.history.idle_since is not None:
-        yield from _hidden(view, limit)
+        if view.trigger.known or interval is not None:  # else nobody knows when it looks again
+            yield from _hidden(view, limit)
         return
     if view.now - view.batches[0].started < limit:
         return
@@ -88,7 +89,7 @@ def _hidden(view: QueryView, limit: float) -> Iterator[Finding]:
     """The broker has rows that Spark does not find: a query that reads committed rows only sees nothing of what comes
     after the beginning of an open transaction."""
     lag, left = view.lag.seconds, view.lag.unread_offsets
-    waits = view.history.plan is None or any(each in view.plan.rate_limits for each in WAITS_FOR_MORE)
+    waits = view.history.plan is None or not WAITS_FOR_MORE.isdisjoint(map(str.lower, view.plan.rate_limits))
     if view.lag.heads is None or lag is None or lag <= limit or waits or view.run.running_seconds is not None:
         return
     yield Finding(

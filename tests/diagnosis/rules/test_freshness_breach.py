@@ -193,10 +193,17 @@ def test_rows_that_an_open_transaction_hides_from_an_idle_query_are_found(histor
     ("a transaction that is open for as long as any", {"seconds": 50}),
     ("a trigger of ten minutes", {"interval": 600.0}),
     ("it waits until there are more rows", {"plan": {"rate_limits": {"minOffsetsPerTrigger": "10000"}}}),
+    ("the same over Spark Connect", {"plan": {"rate_limits": {"minoffsetspertrigger": "10000"}}}),
     ("a run that ends by itself", {"plan": {"trigger": "available_now"}}),
 )
 def test_unread_rows_of_an_idle_query_need_not_be_hidden(history, case):
     assert list(RULE.check(resting(history, **case))) == []
+
+
+def test_a_query_that_nobody_knows_the_interval_of_may_look_again_later(history):
+    plan = {"trigger": None, "trigger_interval": None}
+    view = asked(history(idle=True, warm=0, seconds=[1.0], plan=plan, interval=None), [9000], [0], later=120.0)
+    assert not view.trigger.known and list(RULE.check(view)) == []
 
 
 def test_rows_that_an_idle_query_has_begun_to_read_are_not_hidden(history):
