@@ -39,6 +39,7 @@ MAX_ENDS = 20  # of earlier runs
 MAX_WAITED = 20
 PAUSE_SECONDS = 0.06  # between two batches, below which the second did not wait for anything
 PAUSE_SHARE = 0.03  # of the first of them, the same: after long batches Spark itself takes 0.2 s on a busy machine
+MAX_PAUSE_SECONDS = 0.2  # the same, however long the batches are
 CONSEQUENCE_SECONDS = 60.0  # that an application may take to stop after one of its queries failed
 TREND_SECONDS = 10.0  # covered by one point of the trend
 TREND_POINTS = 360  # an hour
@@ -223,7 +224,9 @@ class History:
             if source.start == before.end:  # one object for both: a topic may have hundreds of partitions
                 source.start = before.end
         self.batches.append(progress)
-        longest = max(PAUSE_SECONDS, PAUSE_SHARE * last.duration) if last is not None else 0.0  # without a wait
+        longest = (
+            max(PAUSE_SECONDS, min(PAUSE_SHARE * last.duration, MAX_PAUSE_SECONDS)) if last is not None else 0.0
+        )  # without a wait
         if last is not None and last.run_id == self.run_id and progress.started - last.ended > longest:
             self.waited.append(progress.started)
         if not late:

@@ -127,6 +127,16 @@ SLOW_AT_FIRST = (
         [batch(n, started=T0 + at, duration=took) for n, (at, took) in enumerate(SLOW_AT_FIRST)],
         5.0,
     ),
+    (
+        "of ten seconds, and each batch takes nearly all of it",
+        [batch(n, started=T0 + 10 * n, duration=9.72 + 0.01 * (n % 8)) for n in range(30)],
+        10.0,
+    ),
+    (
+        "of a minute, and a pause of a second is none of Spark's own",
+        [batch(n, started=T0 + 60 * n, duration=58.5 + 0.01 * (n % 8)) for n in range(30)],
+        60.0,
+    ),
     ("a pause of a tenth of a second after short ones", [batch(n, duration=1.9) for n in range(10)], 2.0),
     ("seen by the starts of batches", [batch(n) for n in range(10)], 2.0),
     ("back to back: no wait to see it by", [batch(n, duration=2.0) for n in range(10)], None),
