@@ -129,9 +129,11 @@ def _told(evidence: Mapping[str, Any], wanted: Expectation) -> str:
 
 
 def _apart(value: float, limit: float) -> tuple[str, str]:
-    """Two numbers with as many digits as tell them apart, six at most; whole from 1,000 on."""
+    """Two numbers with as many digits as tell them apart, six at most, but all of those before the point."""
     for digits in range(3, DIGITS + 1):
-        shown, beside = (f"{each:,.0f}" if each >= 1000 else f"{each:.{digits}g}" for each in (value, limit))
+        shown, beside = (
+            f"{each:,.0f}" if round(each) >= 10**digits else f"{each:,.{digits}g}" for each in (value, limit)
+        )
         if shown != beside:
             break
     return shown, beside

@@ -61,10 +61,12 @@ def test_at_most_three_numbers_are_told_and_none_that_is_as_expected():
     [
         (1.52873, "seconds", "< 1.48", "1.53 s (expected below 1.48 s)"),
         (1.5012, "seconds", "< 1.5008", "1.501 s (expected below 1.5 s)"),
+        (1_000.4, "seconds", "<= 1000", "1,000.4 s (expected at most 1,000 s)"),
+        (999.6, "seconds", ">= 1000.4", "999.6 s (expected at least 1,000 s)"),
         (1_234_567.0, "bytes", "<= 1234000", "1,234,567 B (expected at most 1,234,000 B)"),
         (3.0, "seconds", "< 3", "3 s (expected below 3 s)"),
     ],
-    ids=["seconds", "hardly more", "bytes", "the limit itself"],
+    ids=["seconds", "hardly more", "hardly more than a thousand", "hardly less", "bytes", "the limit itself"],
 )
 def test_a_number_beside_its_limit_has_the_digits_that_tell_them_apart(value, unit, expected, told):
     assert proof([evidence("python_seconds", value, unit, expected)]) == f"in Python workers {told}"
