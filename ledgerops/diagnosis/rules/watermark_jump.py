@@ -33,6 +33,7 @@ from collections.abc import Iterator
 
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.dropped import dropped
+from ledgerops.diagnosis.facts.slow_writes import COMPACTION_BATCHES
 from ledgerops.diagnosis.facts.watermark_ahead import MIN_LEAP_SECONDS, MIN_TIMES_USUAL_WIDTH, Jump, jump
 from ledgerops.diagnosis.proof import MAX_TOLD
 from ledgerops.diagnosis.rule import CLEAR, Rule, confidence
@@ -83,7 +84,7 @@ def _place(batch: Progress | None) -> str | None:
     if batch is None:
         return None
     lists = [
-        f"sources/{number}/{entry}"
+        f"sources/{number}/{entry}" + (f" or {entry}.compact" if (entry + 1) % COMPACTION_BATCHES == 0 else "")
         for number, source in enumerate(batch.sources)
         if source.kind == FILES.name and source.rows
         for entry in source.end.values()

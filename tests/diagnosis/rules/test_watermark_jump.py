@@ -135,6 +135,10 @@ def of_files(n, batch, names=("FileStreamSource",)):
     }
 
 
+def of_every_tenth_list(n, batch):
+    return of_files(n - 1, batch)
+
+
 def of_two_folders(n, batch):
     return of_files(n, batch, ("FileStreamSource", "FileStreamSource-2"))
 
@@ -149,6 +153,12 @@ LISTS = "sources/0/20, sources/1/20"
 @cases(
     "case, fields, details",
     ("files", {"future": 3600.0}, of_files, ["batch 20, files listed in sources/0/20 of the checkpoint"]),
+    (
+        "files whose list repeats those before it",
+        {"future": 3600.0},
+        of_every_tenth_list,
+        ["batch 20, files listed in sources/0/19 or 19.compact of the checkpoint"],
+    ),
     (
         "files and a topic",
         {"future": 3600.0},
