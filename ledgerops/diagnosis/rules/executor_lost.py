@@ -17,7 +17,7 @@ Mitigation: let the query continue: Spark repeats the lost tasks. If executors r
     same machine, take it out of the cluster.
 Evidence:
     executors_lost: executors in the newest sample of the host that were removed in the last 300 s; those that are idle,
-        killed by the driver or released by dynamic allocation ("spark scale down") do not count
+        killed by the driver, released by dynamic allocation ("spark scale down") or rolled do not count
     seconds_since_executor_lost: now - the newest removed_at of these
     failed_tasks_of_lost_executors: sum of their failed_tasks
 """
@@ -33,12 +33,14 @@ from ledgerops.model.records import RemovedExecutor
 from ledgerops.signals.baseline import MIN_DURATIONS
 from ledgerops.signals.query_view import QueryView
 
-MEMORY = re.compile(r"OutOfMemory|\bOOM(Killed)?\b|(?i:out of memory|memory limit)")  # a host may be named oom-1
+# a host may be named oom-1, and Spark on Kubernetes explains any exit code 137 as a "possible container OOM"
+MEMORY = re.compile(r"OutOfMemory|(?<!possible container )\bOOM(Killed)?\b|(?i:out of memory|memory limit)")
 SIGKILL = re.compile(r"(?i:code|status)\D{1,4}137\b")  # "code 137", "code is 137", "status: 137"; not a port or an id
 OUTSIDE_HEAP = "Python workers and RocksDB use memory outside the heap"
 REPLACE = "Spark repeats the lost tasks; a machine that does not come back must be replaced"
 FRESH_SECONDS = 300.0  # after which a replaced executor no longer explains the batch time
-RELEASED = ("idle", "killed by driver", "spark scale down", "requested")  # in the reasons of executors that were let go
+# in the reasons of executors that were let go
+RELEASED = ("idle", "killed by driver", "spark scale down", "requested", "rolling via")
 
 
 def check(view: QueryView) -> Iterator[Finding]:

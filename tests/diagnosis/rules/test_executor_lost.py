@@ -48,6 +48,7 @@ def test_an_executor_that_died_is_found(history, how, said, detail, step):
     ("the kernel", "Out of memory: Killed process 71", "memory"),
     ("standalone, killed", "Command exited with code 137", "137"),
     ("YARN, killed", "Container from a bad node: container_1_2 on host: a. Exit status: 137. Diagnostics: -", "137"),
+    ("Kubernetes, killed", "exited with exit code 137(SIGKILL, possible container OOM).", "137"),
     ("a port", "worker lost: 127.0.0.1:41379 got disassociated", "lost"),
     ("the port 137", "worker lost: 10.0.0.12:137", "lost"),
     ("a host", "worker lost: zoom-node-7:4000", "lost"),
@@ -75,6 +76,7 @@ def test_it_is_a_warning_only_with_harm(history, seconds, severity):
     ("released because it was idle", "Executor 3 was removed due to being idle", 20.0),
     ("released by the driver", "Executor killed by driver.", 20.0),
     ("released by dynamic allocation", "Executor decommission: spark scale down", 20.0),
+    ("rolled on purpose", "Executor decommission: Rolling via AVERAGE_DURATION at 1796041582867", 20.0),
     ("long ago", KILLED, 400.0),
     ("after this moment", KILLED, -5.0),
 )
