@@ -108,7 +108,8 @@ def raised_at(exception: str) -> str:
         f"of {partition}" if partition else None,
     ]
     where = " ".join(each for each in parts if each)
-    return f"; at {where}" if where and where.rpartition("/")[2] not in first_line(exception) else ""
+    line, name = first_line(exception), where.rpartition("/")[2]  # a name without a dot may be the number of a batch
+    return f"; at {where}" if where and where not in line and ("." not in name or name not in line) else ""
 
 
 def _python_line(exception: str) -> str | None:

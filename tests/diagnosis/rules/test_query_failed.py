@@ -53,6 +53,20 @@ WRITE = (
         "(FAILED_READ_FILE.NO_HINT): RuntimeException: file:/in/p.json is not a Parquet file; a file is damaged, or "
         "was read while it was still being written",
     ),
+    (
+        "the entry of a log, whose number is that of a batch",
+        "x.y.E: no log file for batch 12\nCaused by: x.y.F: file:/cp/offsets/12",
+        "E",
+        "E",
+        "(E): E: no log file for batch 12; at file:/cp/offsets/12",
+    ),
+    (
+        "a folder",
+        "x.y.E: cannot list\nCaused by: x.y.F: file:/in/",
+        "E",
+        "E",
+        "(E): E: cannot list; at file:/in/",
+    ),
     ("what Python raised, and not that there is a traceback", PYTHON, None, "ValueError", POISON),
     ("a write within foreachBatch", WRAPPED, "FOREACH_BATCH_USER_FUNCTION_ERROR", MALFORMED, WRITE),
 )
