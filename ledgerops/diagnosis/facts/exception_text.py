@@ -41,7 +41,7 @@ def first_line(exception: str) -> str:
     if line.endswith(TRACEBACK):
         line = _python_line(exception) or line
         line = TASK.sub("", line, count=1)
-    if CONDITION.search(line):
+    if "[DELTA_" in line:
         line = _sentence(line, exception)
     name, colon, rest = line.partition(": ")
     if colon and rest and " " not in name:

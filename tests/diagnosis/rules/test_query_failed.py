@@ -182,6 +182,7 @@ DIRECT = "\nThe above exception was the direct cause of the following exception:
         (f"{STACK}\nCaused by: java.lang.Exception: x", f"SparkRuntimeException: [{RAISED}] bad row"),
         (f"x.y.E: [{RAISED}] bad row SQLSTATE: P0001\n== SQL ==", f"E: [{RAISED}] bad row SQLSTATE: P0001"),
         (f"x.y.E: [{RAISED}] bad row\n\nJVM stacktrace:", f"E: [{RAISED}] bad row"),
+        ("ValueError: [ETL] bad record\nname=Alice Smith", "ValueError: [ETL] bad record"),
         ("boom", "boom"),
         (f"org.apache.spark.{NUMBER.format('DE89370400440532013000')}", NUMBER.format("...")),
         (FLOAT.format("DE8937"), FLOAT.format("...")),
