@@ -24,6 +24,7 @@ Evidence:
 """
 
 from collections.abc import Iterator
+from math import inf
 
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.context import may_read_files
@@ -33,7 +34,7 @@ from ledgerops.diagnosis.facts.known_failures import GONE, RESUME, explain
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.model.history import Ended
+from ledgerops.model.history import Ended, History
 from ledgerops.signals.query_view import QueryView
 
 REPAIR = first_step("query-failed", GENERAL, "the query fails again while the cause remains")
@@ -74,7 +75,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         evidence.append(Evidence("failed_at_offset", float(offset), "offsets", "none named", ended.at))
     others = view.others
     stopped = sorted(each.query for each in others if each.ended is not None and each.ended.stopped_by(ended, others))
-    same = sorted(each.query for each in others if each.query_id and each.query_id == view.history.query_id)
+    same = sorted(each.query for each in others if _shares_checkpoint(view.history, each))
     failure = explain(ended.exception, may_read_files(view))
     step = REPAIR if failure is None else failure.first_step
     again = WITHOUT_CHECKPOINT if view.plan.temporary_checkpoint else WITH_CHECKPOINT
@@ -92,6 +93,15 @@ def check(view: QueryView) -> Iterator[Finding]:
         confidence=1.0,
         began=ended.at,
     )
+
+
+def _shares_checkpoint(history: History, other: History) -> bool:
+    """Whether another ran with the same checkpoint at the same time: a query that was renamed goes on with it."""
+    if other.query_id is None or other.query_id != history.query_id:
+        return False
+    began, other_began = (each.started_at or 0.0 for each in (history, other))
+    end, other_end = (each.ended.at if each.ended is not None else inf for each in (history, other))
+    return began < other_end and other_began < end
 
 
 def _after(view: QueryView) -> str:

@@ -274,10 +274,27 @@ def test_a_failure_after_which_the_application_started_more_queries_stopped_none
 )
 def test_another_query_that_has_the_same_checkpoint_is_named(history, query_id, said):
     failed, other = history(exception=STACK), remembered([batch(0)], "totals")
+    other.started_at = failed.history.started_at
     failed.history.query_id, other.query_id = query_id, query_id and "q"
     [finding] = RULE.check(QueryView(failed.history, failed.now, others=[other]))
 
     assert finding.summary.endswith(f"bad row{said}")
+
+
+@cases(
+    "began, seconds, named",
+    ("at the same time", 0.0, 600.0, True),
+    ("before it, as a query that was renamed", -60.0, 60.0, False),
+    ("after it, as a query that was renamed", 600.0, 60.0, False),
+)
+def test_only_a_query_that_ran_at_the_same_time_shares_its_checkpoint(history, began, seconds, named):
+    failed, other = history(exception=STACK), remembered([batch(0)], "totals")
+    failed.history.query_id = other.query_id = "q"
+    other.started_at = failed.history.started_at + began
+    other.end(other.started_at + seconds, other.run_id, None, None)
+    [finding] = RULE.check(QueryView(failed.history, failed.now, others=[other]))
+
+    assert ("; its checkpoint is also that of totals" in finding.summary) is named
 
 
 RESTART, AGAIN = "start the query with the same checkpoint", "start the query again with the same checkpoint"
