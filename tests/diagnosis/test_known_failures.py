@@ -143,6 +143,10 @@ def test_a_known_exception_is_explained(name, text, wrapped):
     assert name_of(text) == name
 
 
+def test_a_merge_of_another_table_format_is_as_ambiguous_as_that_of_delta():
+    assert name_of("SparkRuntimeException: [MERGE_CARDINALITY_VIOLATION] The ON search condition") == "merge-ambiguous"
+
+
 @cases(
     "text",
     ("user", "SparkRuntimeException: [USER_RAISED_EXCEPTION] bad row SQLSTATE: P0001"),

@@ -13,7 +13,7 @@ FRAME = re.compile(r"\s*(at |\.\.\. \d+ (more|common))")
 CAUSE = "Caused by: "
 SCHEMA_EVOLVED = "schema-evolved"  # Auto Loader and Delta end a query to go on with the new columns
 RESUME = "start the query again with the same checkpoint"
-GONE = ("history-gone", "snapshot-expired", "file-gone")  # what the query was to read next
+GONE = ("history-gone", "change-feed-off", "snapshot-expired", "file-gone")  # what the query was to read next
 CREATED_AGAIN = "topic-created-again"
 REPEATED = "nothing of the failed batch was committed; it is repeated as a whole"
 FAILS_AGAIN = "with the same memory the batch fails again"
@@ -54,9 +54,9 @@ KNOWN = (
     _known(
         "output-shared",
         r"Race while writing batch \d",
-        "another query writes to the same output folder",
-        "find the other query that writes to this folder, and give each one of its own",
-        "a file sink skips a batch whose number its log already has: rows of both queries are lost",
+        "another query, or a second run of this one, writes to the same output folder",
+        "find what else writes to this folder, stop a second run, and give another query a folder of its own",
+        "a file sink skips a batch whose number its log already has: rows of two queries are lost",
     ),
     _known(
         "concurrent-append",
@@ -88,7 +88,7 @@ KNOWN = (
     ),
     _known(
         "merge-ambiguous",
-        r"DELTA_MULTIPLE_SOURCE_ROW_MATCHING_TARGET_ROW_IN_MERGE",
+        r"DELTA_MULTIPLE_SOURCE_ROW_MATCHING_TARGET_ROW_IN_MERGE|MERGE_CARDINALITY_VIOLATION",
         "several rows of the batch match one row of the table that MERGE writes to",
         "find the keys that the batch has more than once, and let the function keep one row of each before MERGE",
         "the same batch fails again; which row counts, such as the newest, is for the query to say",
@@ -119,8 +119,9 @@ KNOWN = (
         "change-feed-off",
         r"DELTA_MISSING_CHANGE_DATA",
         "the table recorded no change data for a version that the query wants to read",
-        "see in DESCRIBE HISTORY at which version delta.enableChangeDataFeed was set, and start the feed from there",
-        "changes before it were never recorded, and a longer retention does not bring them",
+        "find in DESCRIBE HISTORY the version in which delta.enableChangeDataFeed was set",
+        "changes before it were never recorded; a start from there takes a new checkpoint: with this one Delta ignores "
+        "startingVersion",
     ),
     _known(
         "snapshot-expired",

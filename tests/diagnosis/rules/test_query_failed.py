@@ -300,6 +300,7 @@ def test_only_a_query_that_ran_at_the_same_time_shares_its_checkpoint(history, b
 RESTART, AGAIN = "start the query with the same checkpoint", "start the query again with the same checkpoint"
 MERGE = "a table that it writes takes new columns only with mergeSchema"
 VACUUM = "VACUUM, snapshot expiry and lifecycle rules on the source, and keep the checkpoint"
+FEED = "find in DESCRIBE HISTORY the version in which delta.enableChangeDataFeed was set"
 BACK = "bring back what is gone from a copy or an older version"
 FREE = "free space on the disk that the exception names: the sink's, the checkpoint's, or spark.local.dir"
 
@@ -311,6 +312,7 @@ FREE = "free space on the disk that the exception names: the sink's, the checkpo
     ("new columns", "[DELTA_SCHEMA_CHANGED] Detected schema change:", [f"{AGAIN}; {MERGE}"]),
     ("the start is a part", "SaslAuthenticationException: x", [f"renew the credential, then {AGAIN}"]),
     ("files that are gone", "[FAILED_READ_FILE.FILE_NOT_EXIST] x", [f"stop {VACUUM}", f"{BACK}, then {RESTART}"]),
+    ("changes that were never recorded", f"{NO_FEED}.", [FEED, f"{BACK}, then {RESTART}"]),
     ("a known failure", f"org.apache.spark.SparkException: Job aborted.\nCaused by: {FULL}", [FREE, RESTART]),
 )
 def test_to_start_the_query_is_told_once(history, exception, actions):
