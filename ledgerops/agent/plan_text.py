@@ -28,6 +28,8 @@ STATE_NAMES = {
 }
 EVENT_TIME = re.compile(r"-T\d+ms\b")  # of a column with a watermark, after its id
 PYTHON = re.compile(r"^\W*(?:\d+\W+)?\w*(?:EvalPython|InPandas|InArrow|InPySpark|WindowPython|AggregatePython)", re.M)
+# the end of a window in microseconds: its start, and so many more
+WINDOW_END = re.compile(r" \+ (\d+)\), LongType, Timestamp")
 NOT_SHOWN = re.compile(r"\.\.\. (\d+) more fields")  # at the end of a list that Spark cuts
 GROUPS_NAMES = {"InPandas": "applyInPandasWithState", None: "flatMapGroupsWithState"}
 
@@ -71,7 +73,7 @@ def read_physical(plan: str) -> dict[str, Any]:
     return {
         "keys": parse_keys(plan), "stateful": STATEFUL.search(plan) is not None, "rows_made": rows_made(plan),
         "without_timeout": without_timeout(plan), "without_event_time": without_event_time(plan),
-        "python": has_python(plan),
+        "python": has_python(plan), "window_seconds": longest_window(plan),
     }  # fmt: skip
 
 
@@ -144,6 +146,11 @@ def rows_made(plan: str) -> int:
         cut = NOT_SHOWN.fullmatch(last)
         most = max(most, len(shown) + (int(cut[1]) if cut else 1))
     return most
+
+
+def longest_window(plan: str) -> float | None:
+    """Seconds of the longest window that a physical plan's text computes; None without any. Not of session windows."""
+    return max((int(length) * SECONDS["microsecond"] for length in WINDOW_END.findall(plan)), default=None)
 
 
 def _arguments(text: str) -> list[str]:

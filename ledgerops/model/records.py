@@ -342,6 +342,7 @@ class Plan:
     without_event_time: tuple[str, ...] = ()  # operators of which a watermark never removes all rows
     python: bool | None = None  # an operator runs a function in Python workers; None = not read
     rows_made: int = 1  # of each row, before they are grouped: sliding windows, grouping sets
+    window_seconds: float | None = None  # of the longest window that rows are grouped by; None without any
     state_settings: Mapping[str, str] | None = None  # of `model.state_settings`, those that are set; None = not read
     delta: bool = False  # the session has Delta's extension: a function of the query may read and write its tables
 

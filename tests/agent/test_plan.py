@@ -2,6 +2,7 @@ import pytest
 
 from ledgerops.agent.plan import PlanReader
 from ledgerops.agent.plan_text import (
+    longest_window,
     output_mode,
     parse_keys,
     parse_sink,
@@ -274,3 +275,21 @@ SLIDES = (
 )
 def test_an_expand_makes_several_rows_of_each_row(plan, rows):
     assert rows_made(plan) == rows
+
+
+LONG = "precisetimestampconversion(t#2-T5000ms, TimestampType, LongType)"
+OVER = f"({LONG} - CASE WHEN ((({LONG} - 0) % 10000000) < 0) THEN ((({LONG} - 0) % 10000000) + 10000000) END) - 0"
+START = f"precisetimestampconversion(({OVER}), LongType, TimestampType)"
+WINDOW = f"named_struct(start, {START}, end, precisetimestampconversion((({OVER}) + {{}}), LongType, TimestampType))"
+
+
+@cases(
+    "plan, seconds",
+    ("none", PHYSICAL, None),
+    ("only its beginning", START, None),
+    ("one", WINDOW.format(10_000_000), 10.0),
+    ("the longest of two", f"{WINDOW.format(86_400_000_000)}, {WINDOW.format(10_000_000)}", 86400.0),
+    ("of instants without a time zone", WINDOW.format(500_000).replace("TimestampType", "TimestampNTZType"), 0.5),
+)
+def test_the_length_of_a_window_is_read_from_its_end(plan, seconds):
+    assert longest_window(plan) == seconds

@@ -1,14 +1,13 @@
 """Rows that state operators dropped as late in the last minute, or the last batches where these take longer."""
 
 from collections.abc import Iterator, Sequence
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from typing import NamedTuple
 
 from ledgerops.common.format import counted, duration
 from ledgerops.diagnosis.limits import FAR_TIMES
 from ledgerops.model.finding import Evidence
 from ledgerops.model.records import Progress
-from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.run import WINDOW_SECONDS
@@ -29,7 +28,7 @@ class Dropped(NamedTuple):
     batches: Sequence[Progress]  # that dropped some in that time, oldest first
     at: float  # end of the newest batch
     seconds: float  # over which it is counted
-    behind: float  # rows that were behind the watermark in these batches, at least; 0 where that is not known
+    behind: float  # rows of these batches whose windows had all ended, at least; 0 where that is not known
 
     @property
     def since(self) -> float:
@@ -64,8 +63,8 @@ class Dropped(NamedTuple):
         if not self.of_groups:
             return ""
         if self.behind:
-            share = self.behind / self.read
-            return f"; Spark counts groups of rows, and at least {share:.1%} of the rows were behind the watermark"
+            late = f"at least {self.behind / self.read:.1%} of the rows"
+            return f"; Spark counts groups of rows, and {late} came after their windows had ended"
         return "; Spark counts groups after partial aggregation, so the share is unknown"
 
     @property
@@ -74,7 +73,7 @@ class Dropped(NamedTuple):
         number = Evidence("rows_dropped_last_minute", float(self.rows), "rows", f"< {MIN_ROWS}", self.at)
         share, name = self.share, "dropped_share"
         if share is None and self.behind:
-            share, name = self.behind / self.read, "behind_watermark_share"
+            share, name = self.behind / self.read, "after_windows_share"
         if share is None:
             return (number,)
         return number, Evidence(name, share, "ratio", f"< {MIN_DROPPED_SHARE:g}", self.at)
@@ -100,23 +99,28 @@ def dropped(view: QueryView) -> Dropped | None:
         for operator in batch.operators:
             counts[operator.name] = counts.get(operator.name, 0) + operator.dropped_rows
     worst = max(counts, key=lambda name: counts[name])
-    # of one batch a window may have ended, or the rows of a group be few, while most others were still in time
-    behind = sum(map(_behind, with_drops)) if len(with_drops) >= RECENT_BATCHES else 0.0
+    length = view.plan.window_seconds
+    behind = 0.0
+    if length is not None and len(view.plan.watermarks) == len(view.last.sources) == 1:  # Spark tells one's event times
+        behind = sum(_behind(*pair, length) for pair in pairwise(view.batches[-len(fresh) - 1 :]))
     total = sum(counts.values())
     found = Dropped(worst, counts[worst], total, read, with_drops[::-1], view.last.ended, window, behind)
     many = max(found.rows, behind if found.of_groups else 0.0)
     return found if many >= max(MIN_ROWS, MIN_DROPPED_SHARE * read) else None
 
 
-def _behind(batch: Progress) -> float:
-    """How many rows of a batch were behind its watermark, at least: so few if each of them is the oldest row, and all
-    others are just at the watermark. One of them may still be in time for a window that is open."""
-    mark, oldest, mean = batch.watermark, batch.event_time_min, batch.event_time_avg
-    if mark is None or oldest is None or mean is None or mean >= mark:
+def _behind(earlier: Progress, batch: Progress, length: float) -> float:
+    """How many rows of a batch that dropped some were a window's length behind the watermark that Spark drops them by,
+    that of the batch before, at least: so few if each of them is the oldest row, and all others are just in time."""
+    mark, oldest, mean = earlier.watermark, batch.event_time_min, batch.event_time_avg
+    if mark is None or oldest is None or mean is None or not any(each.dropped_rows for each in batch.operators):
         return 0.0
-    if batch.event_time_max is not None and batch.event_time_max < mark:
+    in_time = mark - length
+    if mean >= in_time:
+        return 0.0
+    if batch.event_time_max is not None and batch.event_time_max < in_time:
         return float(batch.rows)
-    return batch.rows * min(1.0, (mark - mean) / (mark - oldest))
+    return batch.rows * min(1.0, (in_time - mean) / (in_time - oldest))
 
 
 def _newest_first(view: QueryView, seconds: float) -> Iterator[Progress]:

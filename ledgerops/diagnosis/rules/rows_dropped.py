@@ -16,9 +16,10 @@ Evidence:
     rows_dropped_last_minute: sum of numRowsDroppedByWatermark of the operator over the batches that ended in the last
         60 s, or in three trigger intervals where these are longer; aggregations count groups of rows
     dropped_share: that number / sum of numInputRows of these batches; absent where groups are counted
-    behind_watermark_share: where groups are counted, numInputRows x (eventTime.watermark - avg) / (watermark - min),
-        all where max is below the watermark, over those of these batches that dropped rows, if they are three or more
-        / sum of numInputRows of all; a row behind the watermark may still be in time for an open window
+    after_windows_share: where groups are counted, for one source, one watermark and a known length of window: with
+        `in time` = eventTime.watermark of the batch before - that length, numInputRows x (in time - avg) / (in time -
+        min), all where max is below it, over those of these batches that dropped rows / sum of numInputRows of all;
+        a row that a filter before `withWatermark` removes is taken to be like the others
     rows_dropped_since_began: the same sum over the latest 200 batches of the run
 """
 

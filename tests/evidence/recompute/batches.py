@@ -145,17 +145,6 @@ def _dropped_minute(tape: Tape) -> float:
     return sum(map(_dropped, tape.since(60)))
 
 
-def _behind_watermark(tape: Tape) -> float:
-    """The share of the rows that must have been behind the watermark, for the averages to be what they are."""
-    behind = 0.0
-    for batch in tape.since(60):
-        told = batch.event
-        if _dropped(batch) and "avg" in told and told["avg"] < told.get("watermark", 0.0):
-            share = (told["watermark"] - told["avg"]) / (told["watermark"] - told["min"])
-            behind += batch.rows * (1.0 if told["max"] < told["watermark"] else share)
-    return behind / sum(batch.rows for batch in tape.since(60))
-
-
 def _oldest_dropped(tape: Tape) -> float:
     """How far the oldest row was behind the watermark, in the batches of the last minute that dropped rows."""
     dropping = [batch for batch in tape.run if batch.start >= tape.now - 60 and _dropped(batch)]
@@ -331,7 +320,6 @@ FORMULAS: Mapping[str, Formula] = {
     "rows_dropped_last_minute": _dropped_minute,
     "dropped_share": lambda tape: min(1.0, _dropped_minute(tape) / sum(batch.rows for batch in tape.since(60))),
     "rows_dropped_since_began": lambda tape: sum(map(_dropped, tape.run)),
-    "behind_watermark_share": _behind_watermark,
     "oldest_row_behind_watermark_seconds": _oldest_dropped,
     "jump_batch_id": lambda tape: float(_jump(tape).id),
     "watermark_jump_seconds": _jumped,
