@@ -19,7 +19,7 @@ def application_error(python: Any = sys) -> str | None:
         if error.code in STOPPED_CODES:
             return None
         return f"exit code {error.code}" if isinstance(error.code, int) else f"exit code 1: {_first_line(error)}"
-    if not isinstance(error, Exception) or isinstance(error, ConnectionError) or stopped_with_application(str(error)):
+    if not isinstance(error, Exception) or isinstance(error, ConnectionError) or stopped_with_application(_text(error)):
         return None
     is_of_py4j = type(error).__module__ == "py4j.protocol"
     if is_of_py4j and not hasattr(error, "java_exception"):  # the JVM has gone, or was told to end
@@ -28,4 +28,14 @@ def application_error(python: Any = sys) -> str | None:
 
 
 def _first_line(error: BaseException) -> str:
-    return str(error).strip().partition("\n")[0]
+    """Of an error in the JVM that of its cause: Py4J's own line only says what was called."""
+    call, _, rest = _text(error).partition("\n")
+    return (rest.removeprefix(": ") if hasattr(error, "java_exception") else call).partition("\n")[0]
+
+
+def _text(error: BaseException) -> str:
+    """Empty where it cannot be had: Py4J asks the JVM for it, which may have gone, and a class may do anything."""
+    try:
+        return str(error).strip()
+    except Exception:
+        return ""

@@ -176,11 +176,12 @@ class Hub:
             _quietly(session.close)
         if self.config.tables_collector:
             _quietly(lambda: within(self.tables.close, TABLES_SECONDS))
+        error = application_error() if exiting else None
         for run in self.registry.runs.runs():  # nothing more will be seen of it, or it ends with this process
             mark = "with_application" if exiting and run.session.classic else "unwatched"
             data = {"id": run.query_id, "runId": run.run_id, "exception": None, mark: True}
             if mark == "with_application":
-                data["application_error"] = application_error()
+                data["application_error"] = error
             self.queue.put("terminated", orjson.dumps(data), run.query, run.session)
         self.sessions.clear()
         self.host.close()

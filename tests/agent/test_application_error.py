@@ -1,16 +1,33 @@
 import signal
 from types import SimpleNamespace
 
-from py4j.protocol import Py4JError, Py4JNetworkError
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 
 from ledgerops.agent.application_error import application_error
 from tests.tables import cases
+
+
+def of_java(answer):
+    """An error of the JVM, which is asked for its text when that is needed."""
+
+    def ask(command):
+        if answer is None:
+            raise Py4JNetworkError("Answer from Java side is empty")
+        return f"ys{answer}"
+
+    thrown = SimpleNamespace(_target_id="o86", _gateway_client=SimpleNamespace(send_command=ask))
+    return Py4JJavaError("An error occurred while calling o85.save.\n", thrown)
+
+
+OF_JAVA = "java.lang.IllegalStateException: no config\\n\\tat Main.run(Main.scala:3)"
 
 
 @cases(
     "error, told",
     ("an exception", RuntimeError("config lookup failed\nand more"), "RuntimeError: config lookup failed"),
     ("one without a message", KeyError(), "KeyError"),
+    ("of the JVM", of_java(OF_JAVA), "Py4JJavaError: java.lang.IllegalStateException: no config"),
+    ("of a JVM that has gone", of_java(None), "Py4JJavaError"),
     ("an exit code", SystemExit(3), "exit code 3"),
     ("a message to exit with", SystemExit("no config"), "exit code 1: no config"),
 )
