@@ -164,7 +164,8 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Connection", "close")
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(body)
+            for first in range(0, len(body), self.wbufsize):  # TLS has one deadline for all that is written at once
+                self.wfile.write(body[first : first + self.wbufsize])
 
     def log_message(self, format: str, *args: Any) -> None:
         """Requests are not the job's output."""

@@ -14,7 +14,7 @@ import socketserver
 import ssl
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import HTTPServer
@@ -166,15 +166,15 @@ class Server(HTTPServer):
     def respond(self, request: Any, asked: Request) -> Answer:
         """The answer to what a connection has asked, which is allowed."""
         answer = self._answer(asked)
-        if len(answer.body) > LARGE_BYTES and not self._has_memory(self._open[request], len(answer.body)):
-            self._cut_late(REQUEST_SECONDS)
+        if len(answer.body) > LARGE_BYTES and (full := self._without_memory(self._open[request], len(answer.body))):
+            self._cut_late(full, REQUEST_SECONDS)
             self.refused("busy")
             return self.problem(HTTPStatus.SERVICE_UNAVAILABLE, "too much is being sent; try again")
         return self._packed(answer) if asked.gzip and len(answer.body) >= MIN_PACKED_BYTES else answer
 
     def service_actions(self) -> None:
         """Cuts what has taken too long."""
-        self._cut_late(ANSWER_SECONDS)
+        self._cut_late(list(self._open.values()), ANSWER_SECONDS)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A broken connection is the client's problem: nothing is written to the job's output."""
@@ -189,17 +189,17 @@ class Server(HTTPServer):
             self._newest_packed = answer, packed
         return packed
 
-    def _has_memory(self, asking: Connection, size: int) -> bool:
-        """Counts a large answer as being sent, unless too much already is; a single one may have any size."""
+    def _without_memory(self, asking: Connection, size: int) -> Sequence[Connection]:
+        """Counts a large answer as being sent, unless too much already is: then those that get it, of which some must
+        end first. A single one may have any size."""
         with self._sending:
-            sizes = [(each.large_bytes, each.address) for each in list(self._open.values()) if each.large_bytes]
-            of_address = [each for each, address in sizes if address == asking.address]
-            if of_address and sum(of_address) + size > MAX_BYTES_PER_ADDRESS:
-                return False
-            if sizes and sum(each for each, _ in sizes) + size > MAX_BYTES:
-                return False
+            large = [each for each in list(self._open.values()) if each.large_bytes]
+            of_address = [each for each in large if each.address == asking.address]
+            for taking, limit in ((of_address, MAX_BYTES_PER_ADDRESS), (large, MAX_BYTES)):
+                if taking and sum(each.large_bytes for each in taking) + size > limit:
+                    return taking
             asking.large_bytes = size
-            return True
+            return ()
 
     def _without_place(self, address: str) -> str | None:
         """Takes a place for a request, if need be that of the slowest to ask; else why there is none."""
@@ -210,9 +210,9 @@ class Server(HTTPServer):
             return None
         return "address" if full else "busy"
 
-    def _cut_late(self, answer_seconds: float) -> None:
+    def _cut_late(self, connections: Sequence[Connection], answer_seconds: float) -> None:
         now = time.monotonic()
-        for connection in list(self._open.values()):
+        for connection in connections:
             if connection.began < now - (answer_seconds if connection.asked else REQUEST_SECONDS):
                 self._cut(connection)
 

@@ -4,6 +4,7 @@ import gzip
 import http.server
 import json
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -14,6 +15,7 @@ from contextlib import suppress
 import pytest
 
 from ledgerops.common import http_handler, http_server
+from ledgerops.common.http_access import Rules
 from ledgerops.common.http_server import (
     LARGE_BYTES,
     MAX_BYTES,
@@ -23,6 +25,7 @@ from ledgerops.common.http_server import (
     THREAD_NAME,
     network,
 )  # fmt: skip
+from tests.certificates import authority, certificate_of
 from tests.paths import ROOT
 from tests.programs import until
 from tests.tables import cases
@@ -216,6 +219,33 @@ def test_an_address_gets_its_share_of_large_answers_and_others_theirs(large):
 def test_all_addresses_together_get_no_more_than_there_is(large):
     answers = [large.ask("/large", f"127.0.0.{number}")[1] for number in (1, 2, 3)]
     assert answers == ["HTTP/1.1 200 OK", "HTTP/1.1 200 OK", "HTTP/1.1 503 Se"]
+
+
+def test_a_slow_line_gets_a_large_answer_whole_over_tls(serve, tmp_path, monkeypatch):
+    """What is silent for `timeout` is cut, and not what takes longer in all."""
+    monkeypatch.setattr(http_handler.Handler, "timeout", 0.3)
+    pair = certificate_of(authority(tmp_path), "server")
+    served = serve(Rules(host="127.0.0.1", certificate=pair.certificate, key=pair.key))
+    served.pages["/large"] = lambda request: bytes(MAX_BYTES_PER_ADDRESS)
+    plain, context = socket.socket(), ssl._create_unverified_context()
+    plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
+    plain.connect(("127.0.0.1", served.port))
+    with context.wrap_socket(plain) as client:
+        client.sendall(b"GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        got = 0
+        while part := client.recv(65_536):
+            got += len(part)
+            time.sleep(0.001)
+    assert got > MAX_BYTES_PER_ADDRESS
+
+
+def test_nobody_else_is_cut_for_a_client_that_has_the_share_of_its_address(large, monkeypatch):
+    other, _ = large.ask("/large", OTHER_ADDRESS)
+    large.ask("/large")
+    monkeypatch.setattr(http_server, "REQUEST_SECONDS", 1.0)
+    until(lambda: large.get("/larger")[0] == 503 and large.refused["slow"], 60, "the cut of its own")
+    assert len(other.makefile("rb").read()) > MAX_BYTES_PER_ADDRESS
+    assert large.refused["slow"] == 1
 
 
 def test_large_answers_that_nobody_takes_leave_their_room_once_they_had_the_time_of_a_request(large, monkeypatch):
