@@ -177,19 +177,23 @@ def is_live(console: Console) -> bool:
 
 
 def watch(
-    fetch: Callable[[], Document], title: Callable[[], str], wait: Callable[[float], bool], console: Console
+    fetch: Callable[[], Document],
+    title: Callable[[], str],
+    wait: Callable[[float], bool],
+    console: Console,
+    contact: Callable[[], str] = str,
 ) -> None:
-    """Shows what `fetch` gives until `wait(seconds)` says that it is over; as plain lines only what is new, and a title
-    when it changes."""
+    """Shows what `fetch` gives until `wait(seconds)` says that it is over; as plain lines only what is new, and the
+    `contact` when it changes: a title may have a clock."""
     if not is_live(console):
         said: set[str] = set()
-        shown, named = None, title()
+        shown, known = None, contact()
         while not wait(PLAIN_SECONDS):
             if (document := fetch()) is not shown:
                 said, shown = print_plain(document, console, said), document
-            if title() != named:
-                named = title()
-                console.print(named, markup=False, highlight=False, soft_wrap=True)
+            if contact() != known:
+                known = contact()
+                console.print(known, markup=False, highlight=False, soft_wrap=True)
         return
     from rich.live import Live
 

@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
 
     stop = Stop()
     with stop.on_signals(), _of_an_exporter(url):
-        live_view.watch(newest, title, stop.wait, console)
+        live_view.watch(newest, title, stop.wait, console, contact=title)
     return 0
 
 

@@ -1,4 +1,5 @@
 import io
+import itertools
 
 import pytest
 from rich.console import Console
@@ -129,13 +130,20 @@ def test_without_a_terminal_each_query_is_one_line_without_control_codes(documen
 def test_without_a_terminal_what_is_gone_is_said_once_and_its_queries_no_more(document):
     file = io.StringIO()
     looks = iter([document, document, document, {"queries": document["queries"][:1]}])
-    titles = iter(["here", "here", "gone", "gone", "gone", "here", "here"])
+    contacts = iter(["here", "here", "gone", "gone", "gone", "here", "here"])
     turns = iter([False] * 4 + [True])
-    watch(lambda: next(looks), lambda: next(titles), lambda seconds: next(turns), Console(file=file))
+    watch(lambda: next(looks), str, lambda seconds: next(turns), Console(file=file), contact=lambda: next(contacts))
     lines = file.getvalue().splitlines()
 
     assert [number for number, line in enumerate(lines) if line.startswith(f"{HOSTILE}: idle")] == [0, len(lines) - 2]
     assert (lines.count("gone"), lines[-1]) == (1, "here")
+
+
+def test_without_a_terminal_a_title_with_a_clock_is_not_told_again_and_again(document):
+    file = io.StringIO()
+    clock, turns = itertools.count(), iter([False] * 3 + [True])
+    watch(lambda: document, lambda: f"{next(clock)} s", lambda seconds: next(turns), Console(file=file))
+    assert len(file.getvalue().splitlines()) == len(document["queries"])
 
 
 def test_without_a_terminal_queries_that_wait_share_a_line_and_a_first_batch_has_its_own(document):
