@@ -41,6 +41,7 @@ PAUSE_SECONDS = 0.06  # between two batches, below which the second did not wait
 PAUSE_SHARE = 0.03  # of the first of them, the same: after long batches Spark itself takes 0.2 s on a busy machine
 MAX_PAUSE_SECONDS = 0.2  # the same, however long the batches are
 CONSEQUENCE_SECONDS = 60.0  # that an application may take to stop after one of its queries failed
+STARTING_SECONDS = 10.0  # that an application may go on to start its queries after the first of them failed
 TREND_SECONDS = 10.0  # covered by one point of the trend
 TREND_POINTS = 360  # an hour
 
@@ -97,10 +98,11 @@ class Ended:
 
     def stopped_by(self, other: Ended | None, histories: Iterable[History]) -> bool:
         """Whether this run ended with the application soon after another failed, whose exception stopped it. An
-        application that started any of its queries in between, by their `histories`, went on after the failure."""
+        application that started any of its queries in between, by their `histories`, went on after the failure, unless
+        it was still starting one after the other."""
         if other is None or other.exception is None or not self.with_application:
             return False
-        if any(other.at < (each.started_at or 0.0) <= self.at for each in histories):
+        if any(other.at + STARTING_SECONDS < (each.started_at or 0.0) <= self.at for each in histories):
             return False
         return 0 <= self.at - other.at <= CONSEQUENCE_SECONDS
 

@@ -201,10 +201,19 @@ def test_a_query_is_stopped_by_the_failure_of_another_only(first, second, expect
     assert (other.ended.stopped_by(one.ended, both), one.ended.stopped_by(other.ended, both)) == (expected, False)
 
 
-@pytest.mark.parametrize(("started", "expected"), [(-1.0, True), (8.0, True), (10.0, False), (13.0, True)])
+@pytest.mark.parametrize(("started", "expected"), [(-1.0, True), (8.0, True), (20.0, False), (33.0, True)])
 def test_an_application_that_starts_a_query_after_a_failure_is_not_stopped_by_it(started, expected):
     failed, stopped, third = history([batch(0)]), history([batch(0)]), history([batch(0)])
     failed.end(T0 + 9, "run-1", "boom", None)
-    stopped.end(T0 + 11, "run-1", STOPPED, None)
+    stopped.end(T0 + 31, "run-1", STOPPED, None)
     third.started_at = T0 + started
     assert stopped.ended.stopped_by(failed.ended, (failed, stopped, third)) is expected
+
+
+def test_an_application_that_starts_its_queries_one_after_the_other_is_stopped_by_the_first_that_fails():
+    first, second, third = history([batch(0)]), history([batch(0)]), history([batch(0)])
+    first.end(T0 + 3, "run-1", "boom", None)
+    third.started_at = T0 + 4
+    for each in (second, third):
+        each.end(T0 + 7, "run-1", STOPPED, None)
+        assert each.ended.stopped_by(first.ended, (first, second, third))

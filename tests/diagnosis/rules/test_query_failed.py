@@ -259,7 +259,7 @@ def test_queries_that_a_failure_stopped_are_named_as_its_consequence(history, se
 def test_a_failure_after_which_the_application_started_more_queries_stopped_none(history):
     failed, other = history(exception=STACK), remembered([batch(0)], "b")
     at = failed.history.ended.at
-    other.start(at + 5, "id", "run-2")
+    other.start(at + 15, "id", "run-2")
     other.end(at + 30, "run-2", "Job 1 cancelled because SparkContext was shut down", None)
     [finding] = RULE.check(QueryView(failed.history, failed.now, others=[other]))
 
