@@ -4,7 +4,7 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields, replace
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -12,7 +12,7 @@ from types import NoneType
 from typing import Any, get_args, get_type_hints
 
 from ledgerops.errors import UserError, cannot_read, did_you_mean
-from ledgerops.input_files import read_text
+from ledgerops.input_files import local_path, read_text
 
 FILE = "ledgerops.toml"
 PREFIX = "LEDGEROPS_"
@@ -294,10 +294,13 @@ def _checked(config: Config) -> Config:
         if getattr(config, name) < 1:
             raise UserError(f"{name} must be at least 1, not {getattr(config, name)}")
     if config.recording and ADDRESS.match(config.recording):
-        raise UserError(
-            f"recording must be a folder of this machine, not {config.recording!r:.60}; for an object store mount it, "
-            "or copy the recording afterwards"
-        )
+        folder = local_path(config.recording)
+        if folder is None:
+            raise UserError(
+                f"recording must be a folder of this machine, not {config.recording!r:.60}; for an object store mount "
+                "it, or copy the recording afterwards"
+            )
+        config = replace(config, recording=str(folder))
     for name in ("kafka_config", "commit_group"):
         if getattr(config, name) and not config.kafka_servers:
             raise UserError(f"{name} needs kafka_servers")

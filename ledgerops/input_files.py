@@ -1,4 +1,4 @@
-"""The one way to open a file that a user names: regular files only, and texts of a bounded size.
+"""The one way to open a file that a user names, also by a URI: regular files only, and texts of a bounded size.
 
 A FIFO would block for ever, and a device has no end.
 """
@@ -7,6 +7,7 @@ import io
 import os
 import stat
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from ledgerops.errors import UserError
 
@@ -33,3 +34,12 @@ def read_text(path: Path, encoding: str = "utf-8") -> str:
     if len(content) > MAX_TEXT_BYTES:
         raise UserError(f"cannot read {path}: it has more than {MAX_TEXT_BYTES // 1024**2} MiB")
     return io.TextIOWrapper(io.BytesIO(content), encoding).read()  # line ends become those of text
+
+
+def local_path(uri: str) -> Path | None:
+    """The path of a file of this machine in a URI such as `file:/data/a%20b`; None for another file system's."""
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        return None
+    return Path(unquote(parts.path)) if parts.scheme == "file" and not parts.netloc and parts.path else None

@@ -56,6 +56,11 @@ def test_a_recording_is_a_path(folder):
     assert load(None, {}, recording=folder).recording == folder
 
 
+@pytest.mark.parametrize("folder", ["file:///data/rec", "file:/data/rec"])
+def test_a_recording_may_be_the_uri_of_a_folder_of_this_machine(folder):
+    assert load(None, {}, recording=folder).recording == "/data/rec"
+
+
 def test_whole_numbers_serve_as_seconds():
     assert load(None, {}, tasks_interval=3).tasks_interval == 3.0
 
@@ -134,8 +139,8 @@ def test_a_named_file_must_exist(tmp_path):
             "the recording afterwards",
         ),
         (
-            {"recording": "file:///data/rec"},
-            "recording must be a folder of this machine, not 'file:///data/rec'; for an object store mount it, or copy "
+            {"recording": "file://host/rec"},
+            "recording must be a folder of this machine, not 'file://host/rec'; for an object store mount it, or copy "
             "the recording afterwards",
         ),
         ({"otlp_endpoint": "a:4318"}, "otlp_endpoint must start with http:// or https://, not 'a:4318'"),

@@ -11,7 +11,8 @@ import orjson
 
 from ledgerops.agent.plan import checkpoint_of
 from ledgerops.agent.queue import EventQueue
-from ledgerops.checkpoint.file_log import TakenFiles, local_path, read_entry, read_named_entry
+from ledgerops.checkpoint.file_log import TakenFiles, read_entry, read_named_entry
+from ledgerops.input_files import local_path
 from ledgerops.model.records import BatchFiles, FilesRead
 from ledgerops.runtime.runs import FileEntries, Run, Runs
 

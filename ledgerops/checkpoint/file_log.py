@@ -8,10 +8,9 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import unquote, urlsplit
 
 from ledgerops.checkpoint.batch_log import COMPACT
-from ledgerops.input_files import open_regular
+from ledgerops.input_files import local_path, open_regular
 
 MAX_ENTRY_BYTES = 1024 * 1024  # of an entry that are read: some 7,000 files
 MAX_MILLISECONDS = 10**14  # the year 5138
@@ -63,15 +62,6 @@ def read_entry(checkpoint: Path, source: int | str, entry: int) -> TakenFiles | 
         newest = max(taken)
         return TakenFiles(len(taken), min(taken)[0], *newest)
     return None
-
-
-def local_path(uri: str) -> Path | None:
-    """The path of a file of this machine in a URI such as `file:/data/a%20b`; None for another file system's."""
-    try:
-        parts = urlsplit(uri)
-    except ValueError:
-        return None
-    return Path(unquote(parts.path)) if parts.scheme == "file" and not parts.netloc and parts.path else None
 
 
 def _entry_files(lines: list[bytes], entry: int) -> Iterator[tuple[float, str]]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ledgerops.config import ADDRESS
+from ledgerops.input_files import local_path
 
 Number = TypeVar("Number", int, float)
 MAX_SECONDS = 36_500 * 86_400.0  # a century: neither Spark nor a thread's wait takes much more
@@ -35,8 +36,6 @@ def interval(text: str) -> float:
 def shared_folder(text: str) -> Path:
     """A folder of the file system, which may be mounted, also as `file:/data`; an address of an object store is
     refused."""
-    from ledgerops.checkpoint.file_log import local_path
-
     if not ADDRESS.match(text):
         return Path(text)
     path = local_path(text)

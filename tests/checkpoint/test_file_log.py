@@ -1,11 +1,10 @@
 """The log of a file source, as Spark 4.2 writes it."""
 
 import json
-from pathlib import Path
 
 import pytest
 
-from ledgerops.checkpoint.file_log import MAX_ENTRY_BYTES, TakenFiles, local_path, read_entry, read_named_entry
+from ledgerops.checkpoint.file_log import MAX_ENTRY_BYTES, TakenFiles, read_entry, read_named_entry
 from tests.checkpoint.fake import put
 
 
@@ -76,13 +75,3 @@ def test_the_log_of_a_named_source_is_known_by_the_folder_that_it_reads(tmp_path
 def test_an_entry_that_is_not_there_is_none(tmp_path):
     assert read_entry(tmp_path, 0, 3) is None
     assert read_entry(tmp_path / "absent", 0, 3) is None
-
-
-def test_a_file_of_this_machine_has_a_local_path():
-    assert local_path("file:/data/x") == Path("/data/x")
-    assert local_path("file:///data/a%20b") == Path("/data/a b")
-
-
-@pytest.mark.parametrize("uri", ["hdfs://name:9000/x", "s3a://bucket/x", "file://host/x", "/data/x", ""])
-def test_any_other_file_has_none(uri):
-    assert local_path(uri) is None
