@@ -4,7 +4,7 @@ Names stay those of /metrics: Prometheus' receiver adds a unit or `_total` only 
 has ended is sent once more without a value, so that a gauge does not outlive what it measured.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 from itertools import groupby, islice
 from typing import Any, NamedTuple
@@ -55,7 +55,8 @@ class MetricsEncoder:
         """The points of all series at `now`, then of those that have ended: at most MAX_POINTS for each request. What
         a total grew by needs no end: where it is told again, it goes on from what was taken."""
         seen: set[Key] = set()
-        points = (each for each in _points(families, now) if not self._is_base(each))
+        told = {name for name, _ in self._taken} if self._delta else set()
+        points = (each for each in _points(families, now) if not self._is_base(each, told))
         while some := list(islice(points, MAX_POINTS)):
             seen.update(point.key for point in some)
             yield some
@@ -67,9 +68,11 @@ class MetricsEncoder:
         for first in range(0, len(ended), MAX_POINTS):
             yield ended[first : first + MAX_POINTS]
 
-    def _is_base(self, point: Point) -> bool:
-        """Whether only what comes after a total counts, since it began before `start`. Then it is not sent."""
-        base = self._delta and point.counts and point.metric.name in SINCE_BEFORE and point.key not in self._taken
+    def _is_base(self, point: Point, told: Set[str]) -> bool:
+        """Whether only what comes after a total counts, since it began before `start`. Then it is not sent. What joins
+        once its metric is `told` began later, as a new executor does."""
+        name = point.metric.name
+        base = self._delta and point.counts and name in SINCE_BEFORE and name not in told
         if base:
             self._taken[point.key] = point
         return base

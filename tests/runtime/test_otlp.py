@@ -107,13 +107,14 @@ def test_a_delta_starts_where_the_one_before_ended():
     assert point_of(metric)["startTimeUnixNano"] == "1800000010000000000"
 
 
-def test_a_delta_has_nothing_of_what_an_executor_did_before_it_was_seen_and_a_cumulative_total_has():
+def test_a_delta_has_nothing_of_what_executors_did_before_the_start_and_a_cumulative_total_has():
     made, whole = encoder(delta=True), encoder()
     assert export(made, published(TASKS, 259_200.0, "1"), published(ROWS, 5.0, "s"), now=T0 + 10).keys() == {ROWS.name}
     [metric] = export(made, published(TASKS, 259_203.0, "1"), now=T0 + 20).values()
     point = point_of(metric)
     assert (point["asDouble"], point["startTimeUnixNano"]) == (3.0, "1800000010000000000")
-    assert list(made.batches([published(TASKS, 7.0, "2")], T0 + 30)) == []  # one that has just joined
+    [metric] = export(made, published(TASKS, 7.0, "2"), now=T0 + 30).values()
+    assert point_of(metric)["asDouble"] == 7.0, "one that joins later has done nothing before the start"
 
     [metric] = export(whole, published(TASKS, 259_200.0, "1")).values()
     assert point_of(metric)["asDouble"] == 259_200.0
