@@ -192,6 +192,8 @@ class History:
         if self.run_id is not None and run_id != self.run_id:
             self.restarts += 1
             self.former.append(self.run_id)
+        if query_id != self.query_id:  # of another checkpoint: its sink may be another folder or table
+            self.commits.clear()
         self.query_id, self.run_id = query_id, run_id
         self.started_at = self.last_seen = at
         self.ended = self.running = self.interrupted = self.idle_since = self.first_batch = None
@@ -292,9 +294,11 @@ class History:
         note_heads(self.earliest_times, heads.at, heads.earliest.items())
 
     def add_tables(self, tables: Tables) -> Sequence[TableCommit]:
-        """Keeps a sample of the query's tables, and returns the commits in it that are new: each counts once."""
+        """Keeps a sample of the query's tables, and returns the commits in it that are new: each counts once. What the
+        run before wrote last may be heard of after the start of this one, and is not kept."""
         new = [commit for commit in tables.commits if commit not in self.commits]
-        self.commits.extend(new)
+        if tables.run_id == self.run_id:
+            self.commits.extend(new)
         if self.tables is None or tables.at > self.tables.at:
             self.table_samples.append(tables)
         return new

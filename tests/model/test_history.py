@@ -3,7 +3,7 @@
 import pytest
 
 from ledgerops.model.history import MAX_BATCHES, TREND_POINTS, ClockStep, History, backlog
-from ledgerops.model.records import Heads, Running
+from ledgerops.model.records import Heads, Running, TableCommit, Tables
 from tests.build import T0, batch, history, operator, source, stream
 
 STOPPED = "org.apache.spark.SparkException: Job 1 cancelled because SparkContext was shut down"
@@ -173,6 +173,17 @@ def test_the_trend_adds_up_what_fell_into_its_stretch():
 def test_backlog_sums_over_partitions_and_is_unknown_without_heads():
     assert backlog(stream(heads=[100], ends=[40])[0]) == 60
     assert backlog(batch(sources=(source(),))) is None
+
+
+def test_what_was_written_with_another_checkpoint_is_forgotten_whenever_it_is_heard_of(remembered):
+    old, late, own = (TableCommit(number, T0 + number, number, None, 1, 100) for number in (0, 1, 2))
+    remembered.add_tables(Tables(T0 + 1, remembered.run_id, {}, (old,)))
+    remembered.start(T0 + 20, remembered.query_id, "same-checkpoint")
+    assert list(remembered.commits) == [old]
+    remembered.start(T0 + 30, "another id", "run-9")
+    assert remembered.add_tables(Tables(T0 + 31, "same-checkpoint", {}, (late,))) == [late]
+    remembered.add_tables(Tables(T0 + 32, "run-9", {}, (own,)))
+    assert list(remembered.commits) == [own]
 
 
 def test_an_answer_of_the_source_that_comes_late_is_passed_over(remembered):
