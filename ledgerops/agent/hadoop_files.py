@@ -66,6 +66,19 @@ class HadoopFiles:
         except Exception as error:
             raise FileError(reason_of(error)) from None
 
+    def listing(self, folder: str) -> str:
+        """The paths in a folder, each followed by a comma or, the last, by a brace: as one text, for each name by
+        itself would be a call into the JVM. Empty where there is no folder. Raises FileError."""
+        try:
+            system, place = self._reach(folder)
+            apache = self._session.spark.sparkContext._jvm.org.apache
+            if not system.exists(place):
+                return ""
+            paths = apache.hadoop.fs.FileUtil.stat2Paths(system.listStatus(place))
+            return str(apache.commons.lang3.ArrayUtils.toString(paths))
+        except Exception as error:
+            raise FileError(reason_of(error)) from None
+
     def _reach(self, path: str) -> tuple[Any, Any]:
         """Hadoop's file system of a path, and the path. Raises what py4j raises."""
         spark = self._session.spark

@@ -159,7 +159,7 @@ class TableCollector:
             self._files[run.session.key] = self._open(run.session)
         files = self._files[run.session.key]
         if is_sink_log(place):
-            return FileSinkLog(files, place, run.query_id, run.first_batch or 0)
+            return FileSinkLog(files, place, run.query_id, run.first_batch or 0, run.begun)
         return DeltaTable(files, place)
 
     def _try(self, followed: _Followed, question: Callable[[], object]) -> None:

@@ -97,7 +97,9 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
             words=_TOPIC),
         "output folder": FirstStep(
             "stop the query, and compare `_spark_metadata` in its output folder with its checkpoint",
-            "its sink skipped batches"),
+            "its sink skips batches"),
+        "skipped once": FirstStep("read what the skipped batches read again, with a query that has its own folder",
+            "its sink skipped batches, and writes again"),
         "created again": FirstStep("find out who created {topic} again, and whether it has all rows from its beginning",
             "the offsets of the topic went back", _TOPIC),
     },

@@ -29,6 +29,7 @@ class Run:
     run_id: str
     session: Any  # that it belongs to: the origin of its observations
     last_seen: float
+    begun: float | None = None
     idle: bool = False
     first_batch: int | None = None
     last_batch: int | None = None
@@ -103,7 +104,8 @@ class Runs:
                 if origin is None or run_id in self._ended or seen.kind not in SIGNS_OF_LIFE:
                     return
                 query_id = str(seen.data.get("id") or "")
-                run = self._runs[run_id] = Run(history.query, query_id, run_id, origin, seen.at)
+                begun = history.started_at if history.run_id == run_id else None
+                run = self._runs[run_id] = Run(history.query, query_id, run_id, origin, seen.at, begun)
             run.query = history.query  # a run may have got a name of its own
             if seen.kind in SIGNS_OF_LIFE:
                 run.last_seen = seen.at

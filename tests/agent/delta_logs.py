@@ -22,6 +22,10 @@ class LocalFiles:
     def find(self, path: str, limit: int) -> bytes | None:
         return self.read(path, limit) if self.exists(path) else None
 
+    def listing(self, folder: str) -> str:
+        self._ask(folder)
+        return f"{{{','.join(map(str, Path(folder).iterdir()))}}}"
+
     def status(self, path: str) -> FileStatus | None:
         self._ask(path)
         try:

@@ -1,6 +1,7 @@
 """What the log of a file sink says of each batch, and what it costs to follow it."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -26,7 +27,7 @@ def log_from(tmp_path, files):
     for batch in range(13):
         lines = [json.dumps(added(batch)) for _ in range(batch)]
         (folder / ("9.compact" if batch == 9 else str(batch))).write_text("\n".join(["v1", *lines]))
-    return lambda first: FileSinkLog(files, str(folder), "id-1", first)
+    return lambda first, begun=None: FileSinkLog(files, str(folder), "id-1", first, begun)
 
 
 def added(batch, action="add"):
@@ -86,6 +87,27 @@ def test_of_many_batches_the_newest_are_read(log_from, monkeypatch):
     assert [each.batch_id for each in log.commits(None)] == [11, 12]
 
 
+def test_the_newest_entry_of_a_run_before_is_told_once_where_those_of_the_first_batches_are_deleted(log_from, files):
+    log = log_from(0, T0 + 20)
+    log.advance(-1, T0)
+    assert log.commits(None) == []
+    for batch in range(10):
+        (Path(log.name) / (f"{batch}.compact" if batch == 9 else str(batch))).unlink()
+    log.advance(1, T0)
+    assert [each.batch_id for each in log.commits(None)] == [12]
+    log.advance(2, T0)
+    assert (log.commits(12), files.questions().count("_spark_metadata")) == ([], 1)
+    log.advance(12, T0)
+    assert [each.batch_id for each in log.commits(12)] == [10, 11], "and not again when the run has come there"
+
+
+@pytest.mark.parametrize(("begun", "told"), [(T0 + 12, [11]), (None, [11]), (T0 + 13, [11, 12])])
+def test_an_entry_that_the_run_has_written_itself_is_told_when_its_batch_has_ended(log_from, begun, told):
+    log = log_from(11, begun)
+    log.advance(11, T0)
+    assert [each.batch_id for each in log.commits(None)] == told
+
+
 ADDED, DELETED = json.dumps(added(0)), json.dumps(added(0, "delete"))
 
 
@@ -99,7 +121,7 @@ ADDED, DELETED = json.dumps(added(0)), json.dumps(added(0, "delete"))
 )
 def test_what_is_no_entry_of_a_file_does_not_count(tmp_path, files, lines, files_added):
     (tmp_path / "0").write_text("\n".join(lines))
-    log = FileSinkLog(files, str(tmp_path), "id-1", 0)
+    log = FileSinkLog(files, str(tmp_path), "id-1", 0, None)
     log.advance(0, T0)
     assert [(commit.files, commit.bytes) for commit in log.commits(None)] == [(files_added, 100 * files_added)]
 

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from ledgerops.agent.file_sink import ENTRY
 from ledgerops.agent.hadoop_files import FileError, HadoopFiles
 from tests.build import T0
 from tests.tables import cases
@@ -36,6 +37,15 @@ def test_a_file_that_is_not_there_has_no_status_and_neither_it_nor_a_folder_can_
     assert files.status(str(tmp_path)) is not None
     with pytest.raises(FileError):
         files.read(str(tmp_path), 5)
+
+
+def test_the_names_in_a_folder_are_one_text_which_is_empty_without_a_folder(files, tmp_path):
+    folder = tmp_path / "_spark_metadata"
+    assert files.listing(str(folder)) == ""
+    folder.mkdir()
+    for name in ("9.compact", "10", "11"):
+        (folder / name).touch()
+    assert sorted(ENTRY.findall(files.listing(str(folder)))) == ["10", "11"]
 
 
 @cases(

@@ -18,7 +18,7 @@ Mitigation: raise the retention of the topic first, so that no more rows are los
     another copy (the producer's own store, a mirror, an archive) with a separate query. To let a failed query continue,
     start it once with `failOnDataLoss` = false, then set it back to true. Do not start with a new checkpoint: that
     would lose the state too. In a topic that was created again it goes on at the end: read what is before that, too. If
-    the sink skips: stop the query, and read what was skipped again, into a new folder.
+    the sink skips: stop the query unless it has written since, and read what was skipped again, into a new folder.
 Evidence:
     offsets_lost: earliest of the newest record `offsets` - endOffset of the newest batch, over the partitions where
         that is positive; if the query failed, the difference of the offsets in the exception; if it continued,
@@ -29,7 +29,8 @@ Evidence:
     batch_offsets: sum of endOffset - startOffset over the partitions of that batch and source
     ledgerops_query_failures_total: number of `terminated` records of the query with an exception
     skipped_batches: batches of the newest 60 of the run with numInputRows 0 and a source whose endOffset is not its
-        startOffset, of whose batchId the records `tables` have a commit with files, `at` before the run began
+        startOffset, up to the newest batchId of which the records `tables` of this query id have a commit
+        with files, `at` before the run began
 """
 
 from collections.abc import Iterator

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.diagnosis.engine import Diagnoser, _rank
 from ledgerops.diagnosis.rules.data_loss import RULE
 from ledgerops.model.records import TableCommit
 from tests.diagnosis.conftest import told_by
@@ -154,10 +154,34 @@ def skipping(history, files=1, skipped=3, ago=60.0, rows=0, sink="FileSink[file:
 def test_batches_that_a_file_sink_skips_are_lost(history):
     [finding] = RULE.check(skipping(history))
     assert finding.summary == (
-        "the sink skipped 3 batches, 0 to 2: the log of its output folder already has these numbers, of another "
+        "the sink skipped 3 batches, 0 to 2: the log of its output folder already had these numbers, of another "
         "checkpoint; what they read was not written"
     )
     assert (finding.component.name, told_by(finding)) == ("FileSink", {"skipped_batches": 3.0})
+    late = replace(finding, rule="rate-limited", explains=("falling-behind",), share=0.9)
+    assert sorted((late, finding), key=_rank)[0] is finding
+    assert [each.action.split(",")[0] for each in finding.remedies] == [
+        "stop the query",
+        "give the query an output folder of its own and a new checkpoint",
+    ]
+
+
+def test_batches_before_the_newest_of_another_checkpoint_are_lost_though_their_own_entries_are_deleted(history):
+    view = skipping(history, skipped=0)
+    view.history.commits.append(TableCommit(999, view.history.started_at - 86_400, 999, None, 1, 100))
+    [finding] = RULE.check(view.at(view.now))
+    assert told_by(finding) == {"skipped_batches": 3.0}
+
+
+def test_a_sink_that_has_come_to_the_end_of_the_old_log_writes_again(history):
+    view = skipping(history, seconds=[0.3] * 5)
+    for batch in list(view.history.batches)[3:]:
+        view.history.batches[batch.batch_id] = replace(batch, rows=50)
+    [finding] = RULE.check(view.at(view.now))
+    assert finding.summary.endswith("; what they read was not written; it has written again since batch 3")
+    assert [each.action for each in finding.remedies] == [
+        "read what the skipped batches read again, with a query that has its own folder"
+    ]
 
 
 @cases(

@@ -45,11 +45,11 @@ def _lost(tape: Tape) -> float:
 
 
 def _skipped(tape: Tape) -> float:
-    """Batches without rows that moved a source, and whose number was in the log of the output before the run."""
+    """Batches without rows that moved a source, up to the newest that was in the log of the output before the run."""
     begun = max(at for at, run in tape.starts if run == tape.run_id)
-    old = {c["batch_id"] for sample in tape.tables for c in sample["commits"] if c["files"] and c["at"] < begun}
+    old = max(c["batch_id"] for sample in tape.tables for c in sample["commits"] if c["files"] and c["at"] < begun)
     moved = [any(each["startOffset"] != each["endOffset"] for each in batch.raw["sources"]) for batch in tape.run[-60:]]
-    return float(sum(m and b.id in old and b.rows == 0 for m, b in zip(moved, tape.run[-60:], strict=True)))
+    return float(sum(m and b.id <= old and b.rows == 0 for m, b in zip(moved, tape.run[-60:], strict=True)))
 
 
 def _arrivals(tape: Tape) -> list[float]:
