@@ -200,6 +200,24 @@ def test_what_counts_of_a_text(text, name):
     assert name_of(text) == name
 
 
+GONE = "java.io.FileNotFoundException: File file:{} does not exist"
+JOINED = "joined-file-gone"
+
+
+@cases(
+    "text, name",
+    ("a file of a table", GONE.format("/t/part-0.snappy.parquet"), JOINED),
+    ("a file of any format", f"{READING.format('FILE_NOT_EXIST')}{GONE.format('/t/a.csv')}", JOINED),
+    ("a file of a Delta table", "[DELTA_FILE_NOT_FOUND] File path file:/t/a", JOINED),
+    ("a change of the state", f"{LOADING.format('CANNOT_READ_DELTA_FILE_NOT_EXISTS')}{NO_FILE}", "state-unreadable"),
+    ("a snapshot of RocksDB", GONE.format("/cp/state/0/1/5.zip"), "state-unreadable"),
+    ("the log of a file sink", GONE.format("/out/_spark_metadata/5.compact"), None),
+)
+def test_where_no_source_has_files_a_file_with_rows_is_that_of_a_joined_table(text, name):
+    known = explain(text, files=False)
+    assert (known.name if known else None) == name
+
+
 REFUSED = "requests.exceptions.HTTPError: {} for url: https://api/v1"
 
 

@@ -402,10 +402,10 @@ KNOWN = (
         "once it answers, the query resumes with the same checkpoint",
     ),
 )
-# file-gone of a query whose sources have no files
+# file-gone of a query whose sources have no files, where the file has rows: logs of sinks and checkpoints may go, too
 JOINED_FILE_GONE = _known(
     "joined-file-gone",
-    "",
+    r"FAILED_READ_FILE|DELTA_FILE_NOT_FOUND|\.(parquet|orc|avro)\b",
     "a file of a table that the query joins is gone: the table was overwritten or compacted",
     f"{RESUME}: it lists the files of that table anew",
     f"{REPEATED}; add files instead of overwriting, or read the table in foreachBatch, and it does not fail again",
@@ -421,7 +421,9 @@ def explain(text: str, files: bool = True) -> Known | None:
     for cause in reversed(_causes(text)):
         for known in KNOWN:
             if known.pattern.search(cause) and known.within.search(text):
-                return known if files or known.name != "file-gone" else JOINED_FILE_GONE
+                if files or known.name != "file-gone":
+                    return known
+                return JOINED_FILE_GONE if JOINED_FILE_GONE.pattern.search(text) else None
     return None
 
 
