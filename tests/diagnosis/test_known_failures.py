@@ -3,7 +3,7 @@
 import pytest
 
 from ledgerops.common.masking import short_exception
-from ledgerops.diagnosis.facts.known_failures import KNOWN, explain
+from ledgerops.diagnosis.facts.known_failures import CREATED_AGAIN, KNOWN, explain
 from tests.tables import cases
 
 STREAM = "org.apache.spark.sql.streaming.StreamingQueryException: [STREAM_FAILED] Query [id = a] terminated"
@@ -112,6 +112,10 @@ EXAMPLES = {
 LOADING = "org.apache.spark.SparkException: [CANNOT_LOAD_STATE_STORE.{}] An error occurred during loading state.\n"
 NO_FILE = "Caused by: java.io.FileNotFoundException: File file:/cp/state/0/0/2.delta does not exist"
 TIMED_OUT = "Caused by: java.net.SocketTimeoutException: Read timed out"
+MISSED = (
+    "Some data may have been missed. Some data may have been lost because they are not available in Kafka any more; "
+    'set the source option "failOnDataLoss" to "false".'
+)
 NUMBERS = "sources in the checkpoint offsets and now there are"
 NO_SUCH_TOPIC = (
     f"{LOST_TASK.format(executor='3')}org.apache.kafka.common.errors.TimeoutException: Topic orders_out not present in "
@@ -168,7 +172,13 @@ def test_any_other_exception_is_not_explained(text):
     "text, name",
     ("the innermost known cause counts", f"{EXAMPLES['table-gone']}{DENIED}", "no-permission"),
     ("a topic that a producer waited for in vain", NO_SUCH_TOPIC, "table-gone"),
-    ("a certificate", "org.apache.kafka.common.errors.SslAuthenticationException: SSL handshake", "credential-expired"),
+    (
+        "a topic that is gone, as Spark 3.5 says it",
+        f"IllegalStateException: Set(t-1) are gone. {MISSED}",
+        CREATED_AGAIN,
+    ),
+    ("records that are gone", f"IllegalStateException: Cannot find earliest offsets. {MISSED}", "kafka-records-gone"),
+    ("rows of a function that are gone", "ValueError: 3 rows are gone. Some are not", None),
     (
         "rows that a broker did not take",
         "TimeoutException: Expiring 3 record(s) for o-0:1200 ms",

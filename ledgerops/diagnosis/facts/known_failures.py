@@ -154,7 +154,8 @@ KNOWN = (
     ),
     _known(
         CREATED_AGAIN,
-        r"KAFKA_DATA_LOSS\.(PARTITIONS_DELETED|PARTITION_OFFSET_CHANGED)|offset was changed from \d+ to \d",
+        r"KAFKA_DATA_LOSS\.(PARTITIONS_DELETED|PARTITION_OFFSET_CHANGED)|offset was changed from \d+ to \d"
+        r"|\) are gone\.",
         "the topic was deleted, or deleted and created again; the checkpoint has offsets of the old one",
         "find out who created the topic again, and whether it has all rows from its beginning; keep the checkpoint",
         "offsets of the old topic mean nothing in the new one; with failOnDataLoss = false a query goes on at its end",

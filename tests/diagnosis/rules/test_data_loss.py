@@ -254,11 +254,20 @@ def test_positions_of_another_source_that_go_back_are_no_loss(history):
     assert list(RULE.check(rewinds(history(source="Other[orders]")))) == []
 
 
-def test_partitions_that_are_deleted_with_their_topic_are_told_by_the_failure(history):
-    deleted = (
+@cases(
+    "deleted",
+    (
+        "Spark 4",
         "SparkException: [KAFKA_DATA_LOSS.PARTITIONS_DELETED] Some data may have been lost; failOnDataLoss. "
-        "Reason: Partitions Set(transactions-0, transactions-1) have been deleted."
-    )
+        "Reason: Partitions Set(transactions-0, transactions-1) have been deleted.",
+    ),
+    (
+        "Spark 3.5",
+        "IllegalStateException: Set(transactions-1) are gone. Some data may have been missed. Some data may have been "
+        'lost because they are not available in Kafka any more; set the source option "failOnDataLoss" to "false".',
+    ),
+)
+def test_partitions_that_are_deleted_with_their_topic_are_told_by_the_failure(history, deleted):
     [root] = Diagnoser()(history(exception=deleted)).root_causes
     assert root.rule == "query-failed"
     assert root.remedies[0].action.startswith("find out who created the topic again")
