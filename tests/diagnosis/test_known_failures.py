@@ -98,6 +98,9 @@ EXAMPLES = {
     "row-repeated": f"{OF_FUNCTION}psycopg.errors.UniqueViolation: duplicate key value violates unique constraint",
     "credential-expired": "com.amazonaws.services.s3.model.AmazonS3Exception: The provided token has expired. "
     "(Service: Amazon S3; Status Code: 400; Error Code: ExpiredToken)",
+    "certificate-not-accepted": "org.apache.kafka.common.errors.SslAuthenticationException: SSL handshake failed\n"
+    "Caused by: javax.net.ssl.SSLHandshakeException: PKIX path building failed: "
+    "sun.security.provider.certpath.SunCertPathBuilderException: unable to find valid certification path",
     "no-permission": "java.nio.file.AccessDeniedException: s3a://lake/orders: getFileStatus: Access Denied",
     "missing-column": "[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column with name `total` cannot be resolved.",
     "bad-value": '[CAST_INVALID_INPUT] The value \'x\' of the type "STRING" cannot be cast to "INT"',
@@ -172,6 +175,7 @@ def test_any_other_exception_is_not_explained(text):
     "text, name",
     ("the innermost known cause counts", f"{EXAMPLES['table-gone']}{DENIED}", "no-permission"),
     ("a topic that a producer waited for in vain", NO_SUCH_TOPIC, "table-gone"),
+    ("a password", "org.apache.kafka.common.errors.SaslAuthenticationException: Invalid", "credential-expired"),
     (
         "a topic that is gone, as Spark 3.5 says it",
         f"IllegalStateException: Set(t-1) are gone. {MISSED}",

@@ -336,10 +336,17 @@ KNOWN = (
     _known(
         "credential-expired",
         r"ExpiredToken|ExpiredCredentials|[Tt]oken (has|is) expired|token included in the request is expired"
-        r"|(Sasl|Ssl)AuthenticationException|AADSTS|InvalidClientTokenId|InvalidAccessKeyId"
+        r"|SaslAuthenticationException|AADSTS|InvalidClientTokenId|InvalidAccessKeyId"
         rf"|\b401{BETWEEN}Unauthorized",
         "a credential expired or is not accepted",
         "renew the credential, then start the query again with the same checkpoint",
+        "the query resumes where it stopped",
+    ),
+    _known(
+        "certificate-not-accepted",
+        r"SslAuthenticationException|PKIX path",
+        "the TLS handshake with a server failed: one side does not accept the other's certificate or protocol",
+        "compare the certificates of both sides with the truststores, their dates and the host name",
         "the query resumes where it stopped",
     ),
     _known(
