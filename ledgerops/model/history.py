@@ -131,6 +131,7 @@ class History:
         self.running: Running | None = None  # None as soon as something newer was heard
         self.interrupted: Running | None = None  # the batch that was running when the run ended: it never finished
         self.watermark: Advance | None = None  # of the current run
+        self.watermark_stood = 0.0  # longest seconds between two of its rises in earlier runs with this checkpoint
         self.newest_event: Advance | None = None  # the newest event time of the current run
         self.started_at: float | None = None  # of the current run
         # id of the first batch of the current run, or of one before all that were reported
@@ -181,7 +182,7 @@ class History:
         other.last_seen = None if self.last_seen is None else step.moved(self.last_seen)
         other.ends.extend(replace(each, at=step.moved(each.at)) for each in self.ends)
         other.ended = None if self.ended is None else replace(self.ended, at=step.moved(self.ended.at))
-        other.stepped = step
+        other.watermark_stood, other.stepped = self.watermark_stood, step
         return other
 
     def start(self, at: float, query_id: str, run_id: str) -> None:
@@ -194,6 +195,9 @@ class History:
             self.former.append(self.run_id)
         if query_id != self.query_id:  # of another checkpoint: its sink may be another folder or table
             self.commits.clear()
+            self.watermark_stood = 0.0
+        elif self.watermark is not None:
+            self.watermark_stood = max(self.watermark_stood, self.watermark.longest)
         self.query_id, self.run_id = query_id, run_id
         self.started_at = self.last_seen = at
         self.ended = self.running = self.interrupted = self.idle_since = self.first_batch = None

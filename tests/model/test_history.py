@@ -80,6 +80,17 @@ def test_a_step_of_the_clock_moves_what_was_read_before_it(step, instant, moved)
     assert ClockStep(T0, step).moved(instant) == moved
 
 
+@pytest.mark.parametrize(("query_id", "stood"), [("id-1", 40.0), ("id-2", 0.0)], ids=["same", "new checkpoint"])
+def test_how_long_the_watermark_stood_is_remembered_over_restarts_with_the_same_checkpoint(query_id, stood):
+    past = History("q")
+    past.start(T0, "id-1", "run-1")
+    for number, at in enumerate([0, 40, 50]):
+        past.add(batch(number, started=T0 + at, watermark=T0 + at))
+    for run in (2, 3):
+        past.start(T0 + 60 * run, query_id, f"run-{run}")
+    assert (past.watermark, past.watermark_stood) == (None, stood)
+
+
 def test_a_late_failure_counts_also_of_a_run_that_was_lost_for_a_while(remembered):
     remembered.end(T0 + 9, "run-1", None, None, lost=True)
     remembered.start(T0 + 10, "id-1", "run-1")

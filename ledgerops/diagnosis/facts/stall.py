@@ -57,7 +57,8 @@ def stall(view: QueryView) -> Stall | None:
     if known is None:
         return _never_began(view, last)
     seconds, young = last.started - known.moved_at, known.moves < RECENT_BATCHES
-    most = limit(known.longest, 2 * NO_WATERMARK_SECONDS if young else MIN_STILL_SECONDS)
+    usual = max(known.longest, view.history.watermark_stood) if young else known.longest
+    most = limit(usual, view.freshness if young else MIN_STILL_SECONDS)
     if seconds < most:
         return None
     standing = _from(view, known.moved_at)
@@ -68,7 +69,7 @@ def stall(view: QueryView) -> Stall | None:
     if ahead is not None and ahead < MIN_STILL_SECONDS:
         return None  # the event time of the rows does not advance: see standing_clock
     rows = sum(batch.rows for batch in standing[1:])
-    return Stall(_with_rows(standing), seconds, rows, known.longest, most, ahead, young)
+    return Stall(_with_rows(standing), seconds, rows, usual, most, ahead, young)
 
 
 @once

@@ -19,7 +19,8 @@ Mitigation: find out why that input is silent, and have its producer send a hear
 Evidence:
     watermark_still_seconds: timestamp of the newest batch - that of the first of the run with the same
         eventTime.watermark
-    watermark_usually_still_seconds: the longest earlier time for which it stood, computed alike
+    watermark_usually_still_seconds: the longest earlier time for which it stood, computed alike; until it has moved 3
+        times also of earlier runs with the same checkpoint
     rows_read_meanwhile: sum of numInputRows after that first batch, within the latest 200
     rows_of_the_silent_input: the same of the named source, where a source is the cause
     silent_input_behind_seconds: the largest event_time_max that `instrument` observed - that of the named input
@@ -97,6 +98,7 @@ def _by_input(found: Stall, silent: Silent) -> Finding:
         ),
         confidence=confidence(found.seconds, most) if silent.kind == "source" else LIKELY,
         began=found.batches[0].started,
+        at_most="critical" if found.never or found.usual else "info",  # it may be an input that seldom sends
     )
 
 

@@ -84,7 +84,7 @@ def test_the_silent_input_of_a_join_is_found(history, case, said):
     ("an input that never sent a row has no watermark", {"silent": 0}, "watermark_behind_rows_seconds", None),
     ("it seldom sends", {"sparse": 8, "silent": 33, "count": 56}, "watermark_usually_still_seconds", 16.0),
     ("within five batches", {"count": 20}, "watermark_still_seconds", 10.0),
-    ("of a watermark that had moved twice", {"silent": 3, "count": 19}, "watermark_still_seconds", 30.0),
+    ("of a watermark that had moved twice", {"silent": 3, "count": 34}, "watermark_still_seconds", 60.0),
 )
 def test_it_is_found_with_the_numbers_that_are_known(history, case, name, value):
     [finding] = RULE.check(joined(history, **case))
@@ -101,7 +101,7 @@ def test_it_is_found_with_the_numbers_that_are_known(history, case, name, value)
     ("silent for not much longer than it often is", {"sparse": 8, "silent": 33, "count": 46}),
     ("nothing tells the inputs apart", {"one": True}),
     ("an input that has sent three times, every half minute", {"sparse": 14, "silent": 99, "count": 42}),
-    ("a watermark that had moved twice, in less than half a minute", {"silent": 3, "count": 18}),
+    ("a watermark that had moved twice, while results are young enough", {"silent": 3, "count": 33}),
     ("a branch, of a watermark that had moved twice", {"silent": 3, "count": 40, "one": True}),
     ("no rows at all", {"rows": 0}),
     ("no watermark, of a query that has only begun", {"silent": 0, "count": 8}),
@@ -111,11 +111,29 @@ def test_others_are_not(history, case):
     assert list(RULE.check(joined(history, **case))) == []
 
 
-def test_an_input_that_is_silent_from_the_restart_on_is_found(history):
-    view = joined(history, silent=0)
+def restarted(history, stood=0.0, **case):
+    """The join, which began with the watermark of its checkpoint; in earlier runs it stood so many seconds."""
+    view = joined(history, **{"silent": 0} | case)
     view = retold(view, lambda n, batch: {"watermark": view.history.batches[0].started - 600.0})
-    [finding] = RULE.check(view)
-    assert finding.summary.startswith("the watermark has not advanced for 46 s while 11,500 rows arrived: accounts,")
+    view.history.watermark_stood = stood
+    return view
+
+
+def test_an_input_that_is_silent_from_the_restart_on_is_found(history):
+    [finding] = RULE.check(restarted(history, count=40))
+    assert finding.summary.startswith("the watermark has not advanced for 78 s while 19,500 rows arrived: accounts,")
+    assert finding.at_most == "info", "it may be one that seldom sends"
+
+
+@cases(
+    "case, found",
+    ("it usually sends every 40 s", {"stood": 40.0, "count": 40}, False),
+    ("it usually sent sooner", {"stood": 38.0, "count": 40}, True),
+    ("results are young enough", {"count": 30}, False),
+)
+def test_after_a_restart_it_counts_how_long_the_watermark_stood_in_earlier_runs(history, case, found):
+    told = [finding.at_most for finding in RULE.check(restarted(history, **case))]
+    assert told == ["critical"] * found
 
 
 def test_a_branch_that_passes_nothing_on_is_found_when_it_lasts(history):
