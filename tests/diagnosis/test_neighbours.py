@@ -304,6 +304,7 @@ def test_other_queries_are_asked_for_no_more_looks_than_it_takes_to_name_a_job(h
 
 
 PART_OF_THE_SLOTS = stage(seconds=[0.7, 0.5], wall=1.6, ready=0.0)
+HALF_OF_THE_SLOTS = stage(seconds=[1.1, 1.1], wall=1.6, ready=0.0)
 
 
 @cases(
@@ -312,8 +313,23 @@ PART_OF_THE_SLOTS = stage(seconds=[0.7, 0.5], wall=1.6, ready=0.0)
     ("a slot is free", PART_OF_THE_SLOTS, 3, 1, None),
     ("they take too little: the slots are held by something else", ALWAYS_AT_WORK, 3, 2, None),
     ("two of them", PART_OF_THE_SLOTS, 2, 2, "2 other queries"),
+    ("two of them, each of which takes a good part", HALF_OF_THE_SLOTS, 2, 2, "2 other queries"),
+    ("one alone that takes a good part", HALF_OF_THE_SLOTS, 1, 2, None),
 )
 def test_none_of_several_queries_need_hold_the_slots_alone(history, works, count, active, found):
     view = looked_at(history(**FROM_BIRTH | {"stages": HELD}), active=active)
+    others = [at_work(view, crowd.neighbour(view, None, name=f"q{n}", light=works)) for n in range(count)]
+    assert who(beside(view, *others)) == found
+
+
+@cases(
+    "late, works, count, found",
+    ("two batches wait", 2, PART_OF_THE_SLOTS, 2, "2 other queries"),
+    ("one batch waits", 1, PART_OF_THE_SLOTS, 2, None),
+    ("one other query, which takes as much as ever", 2, HALF_OF_THE_SLOTS, 1, None),
+)
+def test_several_queries_that_are_as_ever_are_named_where_more_than_one_batch_waits(history, late, works, count, found):
+    waits = {"seconds": [22] * late, "stages": [quick(ready=0.1, began=20.0)]}
+    view = looked_at(history(warm=30, warm_stages=[LIGHT], **waits), active=2)
     others = [at_work(view, crowd.neighbour(view, None, name=f"q{n}", light=works)) for n in range(count)]
     assert who(beside(view, *others)) == found

@@ -137,7 +137,7 @@ def neighbour(view: QueryView) -> Neighbour | None:
         return None
     newest = judged(view)
     lost = view.baseline.slowdown_of(newest)
-    many = holder is None and bool(_waits(view)) and slots_taken(view)
+    many = holder is None and len(_waits(view)) >= MIN_BATCHES and slots_taken(view)
     slower = holder is not None or many or (lost.factor >= CHANGED_RATIO if lost is not None else slots_taken(view))
     until = view.now if view.run.unfinished_seconds else newest[-1].ended if newest else view.now
     own = cores_taken(view.history, newest[0].started, until) if newest and slower else None
@@ -157,7 +157,7 @@ def neighbour(view: QueryView) -> Neighbour | None:
             return Neighbour(other.query, takes, None, own, width, since, holds=True)
         if takes >= max(MIN_TAKING_SHARE * width, CHANGED_RATIO * own, CHANGED_RATIO * (took or 0.0)):
             found.append(Neighbour(other.query, takes, took, own, width, since))
-    if many and not found and total - own >= MOSTLY * width:
+    if many and count > 1 and len(found) != 1 and total - own >= MOSTLY * width:
         return Neighbour(f"{count} other queries", total - own, None, own, width, since, holds=True)
     return max(found, key=lambda each: each.takes, default=None) if total >= MIN_TAKEN_SHARE * width else None
 
