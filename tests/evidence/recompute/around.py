@@ -202,13 +202,6 @@ def _cores_now(tape: Tape, of: Tape) -> list[float]:
     ]
 
 
-def _neighbour_now(tape: Tape) -> list[float]:
-    """Of the query that is named, or of all others together."""
-    queries = {line["query"] for line in tape.lines if line.get("query")} - {tape.query}
-    named = [tape.beside(each) for each in ({tape.name} & queries or queries)]
-    return [sum(cores) for cores in zip(*(_cores_now(tape, other) for other in named if other.run), strict=True)]
-
-
 # -- the observer
 
 
@@ -266,7 +259,7 @@ FORMULAS: Mapping[str, Formula] = {
     ),
     "state_share_of_heap": lambda tape: total_of(tape.newest.operators, "memoryUsedBytes") / tape.heap,
     # cores
-    "neighbour_cores": _neighbour_now,
+    "neighbour_cores": lambda tape: _cores_now(tape, tape.beside(tape.name)),
     "usual_neighbour_cores": lambda tape: _cores(tape.beside(tape.name), _usual(tape)[0].start, _usual(tape)[-1].end),
     "own_cores": lambda tape: _cores_now(tape, tape),
     "slots": lambda tape: float(tape.cores),
