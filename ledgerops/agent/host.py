@@ -23,7 +23,7 @@ from ledgerops.model.records import Executor, Host, Process, RemovedExecutor
 WORKERS = ("pyspark.daemon", "pyspark.worker", "pyspark/daemon.py", "pyspark/worker.py", "pyspark.sql.")
 ANSWER_SECONDS = 5.0  # for Spark's answer
 MAX_REMOVED_EXECUTORS = 20  # Spark keeps 100; with dynamic allocation they come and go all day
-MAX_REASON_LENGTH = 300  # characters
+MAX_REASON_LENGTH = 600  # characters: on Kubernetes the end of its container comes after 380
 MAX_HOST_LENGTH = 253  # characters that a name may have in DNS
 PRESSURE = re.compile(r"^some avg10=([\d.]+)", re.MULTILINE)
 Role = Literal["driver_python", "driver_jvm", "python_workers"]

@@ -217,6 +217,17 @@ def test_an_executor_that_is_gone_is_reported_apart_with_its_machine_and_no_othe
     assert removed.host == "10.0.0.12"
 
 
+def test_the_reason_of_an_executor_on_kubernetes_has_the_end_of_its_container():
+    told = (
+        "\nThe executor with id 3 exited with exit code 137(SIGKILL, possible container OOM).\n\n\n\nThe API gave the "
+        "following container statuses:\n\n\n\t container name: spark-kubernetes-executor\n\t container image: "
+        "apache/spark:4.2.0\n\t container state: terminated\n\t container started at: 2026-01-31T12:00:00Z\n\t "
+        "container finished at: 2026-01-31T12:05:00Z\n\t exit code: 137\n\t termination reason: OOMKilled\n"
+    )
+    [removed] = removed_executors([{**LOST, "removeReason": told}])
+    assert removed.reason.endswith("OOMKilled\n")
+
+
 def test_of_executors_that_come_and_go_all_day_only_the_newest_are_kept():
     gone = [{**LOST, "id": str(n), "removeTime": f"2026-01-31T12:{n % 60:02}:00.000GMT"} for n in range(60)]
     assert [each.executor_id for each in removed_executors(reversed(gone))] == [str(n) for n in range(40, 60)]
