@@ -15,6 +15,7 @@ from ledgerops.model.records import LoggedCommit
 
 MAX_ENTRY_BYTES = 4 * 1024 * 1024  # of an entry that are read: some 15,000 files; more are not counted
 ENTRY = re.compile(r"/(\d+)[,}]")  # in a listing
+MAX_EMPTY_ENTRIES = 5  # read of another run, to find one with files
 MAX_ENTRIES = 50  # read in one round, the newest: every entry of a query with five batches a second
 
 
@@ -42,14 +43,19 @@ class FileSinkLog:
         batches = range(max(self._looked + 1, self._newest - MAX_ENTRIES + 1), self._newest + 1)
         found = [commit for batch in batches if (commit := self._read(batch)) and commit != self._ahead]
         if batches and self._begun is not None:
-            newest = max(map(int, ENTRY.findall(self._files.listing(self.name))), default=-1)
-            ahead = self._read(newest) if newest > self._newest else None
-            if ahead is not None and ahead.at < self._begun:
-                self._ahead = ahead
-                found.append(ahead)
+            self._ahead = self._find_ahead(self._begun)
+            found += [self._ahead] if self._ahead is not None else []
             self._begun = None
         self._looked = self._newest
         return found
+
+    def _find_ahead(self, begun: float) -> LoggedCommit | None:
+        """The newest entry with files, where it has a number that is yet to come and is older than the run: a batch
+        without rows may have left one without any."""
+        listed = sorted({int(number) for number in ENTRY.findall(self._files.listing(self.name))})
+        entries = (self._read(number) for number in reversed(listed[-MAX_EMPTY_ENTRIES:]) if number > self._newest)
+        newest = next((entry for entry in entries if entry is not None and entry.files), None)
+        return newest if newest is not None and newest.at < begun else None
 
     def _read(self, batch: int) -> LoggedCommit | None:
         entry = self._files.find(f"{self.name}/{batch}", MAX_ENTRY_BYTES)

@@ -101,6 +101,13 @@ def test_the_newest_entry_of_a_run_before_is_told_once_where_those_of_the_first_
     assert [each.batch_id for each in log.commits(12)] == [10, 11], "and not again when the run has come there"
 
 
+def test_the_newest_entry_of_a_run_before_may_have_no_file(log_from):
+    log = log_from(0, T0 + 20)
+    (Path(log.name) / "13").write_text("v1")
+    log.advance(0, T0)
+    assert [each.batch_id for each in log.commits(None)] == [0, 12]
+
+
 @pytest.mark.parametrize(("begun", "told"), [(T0 + 12, [11]), (None, [11]), (T0 + 13, [11, 12])])
 def test_an_entry_that_the_run_has_written_itself_is_told_when_its_batch_has_ended(log_from, begun, told):
     log = log_from(11, begun)
