@@ -8,6 +8,7 @@ from ledgerops.common.format import counted, duration
 from ledgerops.diagnosis.limits import FAR_TIMES
 from ledgerops.model.finding import Evidence
 from ledgerops.model.records import Progress
+from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.run import WINDOW_SECONDS
@@ -99,9 +100,10 @@ def dropped(view: QueryView) -> Dropped | None:
         for operator in batch.operators:
             counts[operator.name] = counts.get(operator.name, 0) + operator.dropped_rows
     worst = max(counts, key=lambda name: counts[name])
-    length = view.plan.window_seconds
+    length, one = view.plan.window_seconds, len(view.plan.watermarks) == len(view.last.sources) == 1
     behind = 0.0
-    if length is not None and len(view.plan.watermarks) == len(view.last.sources) == 1:  # Spark tells one's event times
+    # Spark tells the event times of one input; a single old row may stand for many that a filter leaves out
+    if length is not None and one and len(with_drops) >= RECENT_BATCHES:
         behind = sum(_behind(*pair, length) for pair in pairwise(view.batches[-len(fresh) - 1 :]))
     total = sum(counts.values())
     found = Dropped(worst, counts[worst], total, read, with_drops[::-1], view.last.ended, window, behind)

@@ -83,6 +83,7 @@ def test_rows_that_an_aggregation_counts_by_the_group_are_told_by_the_event_time
     "times, dropping, more",
     ("none is", IN_TIME, 10, {}),
     ("a few may be", FEW, 10, {}),
+    ("half are, in two batches only", HALF, 2, {}),
     ("half are, and a window of a day is open for them", HALF, 10, {"window": A_DAY}),
     ("half are, and how long a window is open is not known", HALF, 10, {"window": None}),
     ("half are of those with the first of two watermarks", HALF, 10, {"marks": ("t", "u")}),
