@@ -38,8 +38,8 @@ MAX_FORMER_RUNS = 20  # run ids
 MAX_ENDS = 20  # of earlier runs
 MAX_WAITED = 20
 PAUSE_SECONDS = 0.06  # between two batches, below which the second did not wait for anything
-PAUSE_SHARE = 0.03  # of the first of them, the same: after long batches Spark itself takes 0.2 s on a busy machine
-MAX_PAUSE_SECONDS = 0.2  # the same, however long the batches are
+PAUSE_SHARE = 0.03  # of the first of them, the same: after long batches Spark itself pauses on a busy machine
+MAX_PAUSE_SECONDS = 0.6  # the same, however long they are: 0.57 s was seen after batches of 9 to 43 s
 CONSEQUENCE_SECONDS = 60.0  # that an application may take to stop after one of its queries failed
 STARTING_SECONDS = 10.0  # that an application may go on to start its queries after the first of them failed
 TREND_SECONDS = 10.0  # covered by one point of the trend
@@ -298,10 +298,11 @@ class History:
         note_heads(self.earliest_times, heads.at, heads.earliest.items())
 
     def add_tables(self, tables: Tables) -> Sequence[TableCommit]:
-        """Keeps a sample of the query's tables, and returns the commits in it that are new: each counts once. What the
-        run before wrote last may be heard of after the start of this one, and is not kept."""
+        """Keeps a sample of the query's tables, and returns the commits in it that are new: each counts once. What a
+        former run wrote last may be heard of after the start of this one: of another checkpoint it is not kept."""
         new = [commit for commit in tables.commits if commit not in self.commits]
-        if tables.run_id == self.run_id:
+        runs = {batch.run_id for batch in self.batches if batch.query_id == self.query_id}
+        if tables.run_id == self.run_id or tables.run_id in runs:
             self.commits.extend(new)
         if self.tables is None or tables.at > self.tables.at:
             self.table_samples.append(tables)

@@ -197,6 +197,13 @@ def test_what_was_written_with_another_checkpoint_is_forgotten_whenever_it_is_he
     assert list(remembered.commits) == [own]
 
 
+def test_what_a_former_run_with_the_same_checkpoint_wrote_last_is_kept(remembered):
+    former, late = remembered.run_id, TableCommit(1, T0 + 1, 1, None, 1, 100)
+    remembered.start(T0 + 20, remembered.query_id, "same-checkpoint")
+    remembered.add_tables(Tables(T0 + 21, former, {}, (late,)))
+    assert list(remembered.commits) == [late]
+
+
 def test_an_answer_of_the_source_that_comes_late_is_passed_over(remembered):
     partition = ("t", "0")
     for at, head in [(10, 100), (20, 300), (15, 200)]:

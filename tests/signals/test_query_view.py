@@ -128,8 +128,11 @@ SLOW_AT_FIRST = (
         5.0,
     ),
     (
-        "of ten seconds, and each batch takes nearly all of it",
-        [batch(n, started=T0 + 10 * n, duration=9.72 + 0.01 * (n % 8)) for n in range(30)],
+        "as long as it was known, and all outlast it, with pauses of Spark's own",
+        [
+            *[batch(n, started=T0 + 10 * n, duration=6.0) for n in range(10)],
+            *[batch(10 + n, started=T0 + 100 + 13.7 * n, duration=13.4) for n in range(8)],
+        ],
         10.0,
     ),
     (
