@@ -86,7 +86,8 @@ def _sentence(status: Status, view: QueryView) -> str:
     if view.run.plan.trigger == CONTINUOUS and status == "starting":
         return "continuous mode; not judged: Spark reports nothing of it"
     if status == "starting":
-        return "one batch so far, too few to judge" if view.batches else _first_batch(view)
+        few = "one batch" if len(view.batches) == 1 else f"{len(view.batches)} batches"
+        return f"{few} so far, too few to judge" if view.batches else _first_batch(view)
     if status == "stopped":
         return _stopped(view)
     if status == "lost":

@@ -53,8 +53,9 @@ def test_a_healthy_query_says_how_much_of_its_capacity_is_used(document):
     [
         ("pressured", batches("q", seconds=1.85), "under pressure; running at 87% of the sustainable rate"),
         ("starting", batches("q", seconds=1.0)[:1], "one batch so far, too few to judge"),
+        ("starting", batches("q", seconds=1.0)[:2], "2 batches so far, too few to judge"),
     ],
-    ids=["under pressure without a finding", "one batch"],
+    ids=["under pressure without a finding", "one batch", "two batches"],
 )
 def test_what_is_said_of_a_query_that_is_not_well_or_not_judged(status, told, summary):
     assert told_of("q", told, status=status)["verdict"]["summary"] == summary
