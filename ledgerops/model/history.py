@@ -232,11 +232,10 @@ class History:
             if source.start == before.end:  # one object for both: a topic may have hundreds of partitions
                 source.start = before.end
         self.batches.append(progress)
-        longest = (
-            max(PAUSE_SECONDS, min(PAUSE_SHARE * last.duration, MAX_PAUSE_SECONDS)) if last is not None else 0.0
-        )  # without a wait
-        if last is not None and last.run_id == self.run_id and progress.started - last.ended > longest:
-            self.waited.append(progress.started)
+        if last is not None and last.run_id == self.run_id:
+            own = max(PAUSE_SECONDS, min(PAUSE_SHARE * last.duration, MAX_PAUSE_SECONDS))  # of Spark, without a wait
+            if progress.started - last.ended > own:
+                self.waited.append(progress.started)
         if not late:
             self.watermark = advanced(self.watermark, progress.watermark, progress.started)
             self.newest_event = advanced(self.newest_event, progress.event_time_max, progress.started)
@@ -301,8 +300,9 @@ class History:
         """Keeps a sample of the query's tables, and returns the commits in it that are new: each counts once. What a
         former run wrote last may be heard of after the start of this one: of another checkpoint it is not kept."""
         new = [commit for commit in tables.commits if commit not in self.commits]
-        runs = {batch.run_id for batch in self.batches if batch.query_id == self.query_id}
-        if tables.run_id == self.run_id or tables.run_id in runs:
+        if tables.run_id == self.run_id or any(
+            (batch.run_id, batch.query_id) == (tables.run_id, self.query_id) for batch in self.batches
+        ):
             self.commits.extend(new)
         if self.tables is None or tables.at > self.tables.at:
             self.table_samples.append(tables)

@@ -140,7 +140,7 @@ def contention(view: QueryView) -> Contention | None:
 
 
 def _by_query(view: QueryView, found: Neighbour) -> Contention:
-    verb = "take" if found.query.endswith(" queries") else "takes"
+    verb = "take" if found.several else "takes"
     lost = None if found.holds else view.baseline.slowdown_of(judged(view))
     took = "" if found.took is None else f", {found.took:.1f} before"
     at = view.now

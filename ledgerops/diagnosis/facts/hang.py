@@ -24,8 +24,8 @@ MIN_TIMES_REPEATED = 1.5  # over the second longest batch of all that are rememb
 MAX_FIRST_BATCH_SECONDS = 300.0
 MIN_WAITING_SECONDS = 60.0  # without a running job, where planning would take CPU, or without any event
 MAX_STILL_CORES = 0.1  # used by the driver's processes while they wait; Spark's own threads use a tenth of it
-MAX_ONE_BATCH_SECONDS = 3600.0  # a trigger that reads all available rows in one run may run for that long, or four
-# times as long as ever before
+# a trigger that reads all available rows in one run may run for that long, or four times as long as ever before
+MAX_ONE_BATCH_SECONDS = 3600.0
 MIN_UNWATCHED_SECONDS = 45.0  # without any report of the observer; attaching to another session takes half as long
 
 

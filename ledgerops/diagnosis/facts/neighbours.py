@@ -42,6 +42,7 @@ class Neighbour(NamedTuple):
     slots: int
     since: float
     holds: bool = False  # its tasks had the slots while batches of this query waited for one
+    several: bool = False  # all other queries together
 
 
 def cores_per_batch_second(history: History, since: float, until: float) -> float | None:
@@ -158,7 +159,7 @@ def neighbour(view: QueryView) -> Neighbour | None:
         if takes >= max(MIN_TAKING_SHARE * width, CHANGED_RATIO * own, CHANGED_RATIO * (took or 0.0)):
             found.append(Neighbour(other.query, takes, took, own, width, since))
     if many and count > 1 and len(found) != 1 and total - own >= MOSTLY * width:
-        return Neighbour(f"{count} other queries", total - own, None, own, width, since, holds=True)
+        return Neighbour(f"{count} other queries", total - own, None, own, width, since, holds=True, several=True)
     return max(found, key=lambda each: each.takes, default=None) if total >= MIN_TAKEN_SHARE * width else None
 
 

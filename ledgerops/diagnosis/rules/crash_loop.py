@@ -60,10 +60,8 @@ def check(view: QueryView) -> Iterator[Finding]:
     repeated = f", {'each time' if same == len(batches) else f'{same} times'} in batch {batch}" if same > 1 else ""
     restarts = view.history.restarts
     often = f" ({restarts} restarts in all)" if restarts > len(failed) else ""
-    failure, stop = (
-        explain(exception, may_read_files(view)),
-        partial(first_step, "crash-loop", GENERAL if exception else "killed"),
-    )
+    failure = explain(exception, may_read_files(view))
+    stop = partial(first_step, "crash-loop", GENERAL if exception else "killed")
     if failure is None:
         steps: tuple[Remedy, ...] = (stop(SAME if same > 1 else ANOTHER), *((SET_ASIDE,) if exception else ()))
     elif RESUME in failure.first_step.action:  # that is what has failed each time

@@ -10,10 +10,8 @@ from ledgerops.drills.scoring.drawn import WAYS, CaseResult, judge
 from ledgerops.drills.scoring.report import table
 from ledgerops.errors import UserError
 
-SEEN = (
-    *range(1, 21),
-    *range(29, 45),
-)  # seeds on which rules were tuned, or whose misses were read before a rule was changed
+# seeds on which rules were tuned, or whose misses were read before a rule was changed
+SEEN = (*range(1, 21), *range(29, 45))
 NEVER_SEEN_TITLE, SEEN_TITLE = "Seeds never seen by the rules", "Seeds seen by the rules"
 ANCHOR = "#" + NEVER_SEEN_TITLE.lower().replace(" ", "-")
 SPLITS: Mapping[str, Callable[[Case], bool]] = {
