@@ -296,8 +296,9 @@ def _checked(config: Config) -> Config:
     if config.recording and ADDRESS.match(config.recording):
         folder = local_path(config.recording)
         if folder is None:
+            named = re.sub("//.*@", "//", config.recording)  # without a user's secret
             raise UserError(
-                f"recording must be a folder of this machine, not {config.recording!r:.60}; for an object store mount "
+                f"recording must be a folder of this machine, not {named!r:.60}; for an object store mount "
                 "it, or copy the recording afterwards"
             )
         config = replace(config, recording=str(folder))

@@ -139,6 +139,11 @@ def test_a_named_file_must_exist(tmp_path):
             "the recording afterwards",
         ),
         (
+            {"recording": "s3a://key:secret@bucket/rec"},
+            "recording must be a folder of this machine, not 's3a://bucket/rec'; for an object store mount it, or copy "
+            "the recording afterwards",
+        ),
+        (
             {"recording": "file://host/rec"},
             "recording must be a folder of this machine, not 'file://host/rec'; for an object store mount it, or copy "
             "the recording afterwards",
