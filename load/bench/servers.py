@@ -45,9 +45,9 @@ class Prometheus:
         with urllib.request.urlopen(url, timeout=ASK_SECONDS) as answer:
             return json.load(answer)["data"]
 
-    def ask(self, expression: str) -> Any:
-        """The series that an expression gives."""
-        return self.get("query", query=expression)["result"]
+    def ask(self, expression: str, at: float | None = None) -> Any:
+        """The series that an expression gives now, or gave `at` that epoch second."""
+        return self.get("query", query=expression, **({} if at is None else {"time": f"{at:.3f}"}))["result"]
 
     def close(self) -> None:
         """Ends the server."""

@@ -14,6 +14,7 @@ from tests.mixin.dashboards.replayed import DRILLS, SCRAPE, SITE, filled, scrape
 from tests.monitoring import Prometheus
 from tests.serving import Background, Quiet
 
+SETTLED = 1.0  # seconds until a scrape can be asked for
 INSTANT = re.compile(r"^(\w+_timestamp_seconds(?:\{.*\})?) (\S+)$", re.MULTILINE)
 
 
@@ -63,10 +64,14 @@ class Fleet:
 
 
 def shown(prometheus: Prometheus, panel: Panel, **variables: str) -> list[dict[str, str]]:
-    """The rows that a stat, a bar gauge or a table shows, as text: by column for a table, else by name."""
+    """The rows that a stat, a bar gauge or a table shows, as text: by column for a table, else by name.
+
+    All targets are asked for one instant, as a page does, and for one whose scrapes have been taken in.
+    """
+    at = time.time() - SETTLED
     rows: list[tuple[dict[str, str], dict[str, str], dict[str, float]]] = []  # labels, texts, numbers
     for _, target in lettered(panel):
-        for each in prometheus.ask(filled(expression(target, SITE), **variables)):
+        for each in prometheus.ask(filled(expression(target, SITE), **variables), at):
             value = float(each["value"][1])
             labels = {name: text for name, text in each["metric"].items() if name != "__name__"}
             if panel.kind != "table":
