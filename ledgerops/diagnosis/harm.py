@@ -235,9 +235,10 @@ def examined(view: QueryView) -> bool:
         long = long or min(every, default=0.0) > max(VERY_LONG_SECONDS, view.interval)
         return long and (view.trigger.busy_ratio is None or never_pauses(view))
     seconds = median(batch.duration for batch in latest)
-    usual = (batch.duration for batch in view.baseline.usual)
-    changed = not view.trigger.interval and seconds > CLEAR_TIMES * median([*usual] or [float("inf")])
-    return changed or (seconds > LONG_SECONDS and never_pauses(view))
+    if seconds > LONG_SECONDS and never_pauses(view):
+        return True
+    usual = [] if view.trigger.interval else [batch.duration for batch in view.baseline.usual]
+    return bool(usual) and seconds > CLEAR_TIMES * median(usual)
 
 
 def never_pauses(view: QueryView) -> bool:

@@ -67,6 +67,7 @@ def may_read_files(view: QueryView) -> bool:
     return last is None or not all(source.kind == "kafka" for source in last.sources)
 
 
+@once
 def sink_kind(view: QueryView) -> SinkKind:
     """The kind of the sink, by its name: what stands in brackets is where it writes."""
     name = sink_name(view).lower()

@@ -44,12 +44,14 @@ def crash_loop(view: QueryView) -> tuple[Sequence[Ended], Sequence[int]] | None:
     """The failures of the last 15 minutes, oldest first, until a run has passed the point where they failed, and the
     batch in which each happened. A run that finished no batch and of whose end nothing was recorded, as of a driver
     that is killed, has failed. A query that ends to go on with a changed schema is in no loop."""
+    if len(view.history.ends) < MIN_FAILURES or view.history.restarts < MIN_FAILURES - 1:
+        return None
     worked = {batch.run_id for batch in view.history.batches}
     failed = [
         end for end in view.history.ends if end.exception is not None or (end.unrecorded and end.run_id not in worked)
     ]
     failed = [end for end in failed if (known := explain(end.exception or "")) is None or known.name != SCHEMA_EVOLVED]
-    if len(failed) < MIN_FAILURES or view.history.restarts < MIN_FAILURES - 1:
+    if len(failed) < MIN_FAILURES:
         return None
     failed = [end for end in failed if end.at >= max(failed[-1].at, view.now) - LOOP_SECONDS]
     if len(failed) < MIN_FAILURES:
