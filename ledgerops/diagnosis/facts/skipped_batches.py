@@ -45,8 +45,9 @@ def _skipped(view: QueryView) -> list[Progress]:
     begun = view.history.started_at
     if begun is None or sink_kind(view) != "files":
         return []
-    commits = [each for each in view.history.commits if each.files and each.at < begun]
-    newest = max((each.version for each in commits), default=-1)
+    newest = max((each.version for each in view.history.commits if each.files and each.at < begun), default=None)
+    if newest is None:
+        return []
     return [
         batch
         for batch in view.batches[-LOOKBACK_BATCHES:]
