@@ -27,6 +27,7 @@ from ledgerops.diagnosis.profile import Profile
 from ledgerops.diagnosis.rule import LATE
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Remedy, Setting
+from ledgerops.model.history import History
 from ledgerops.signals.baseline import CHANGED_RATIO
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.rates import read_over
@@ -35,14 +36,15 @@ from ledgerops.signals.rates import read_over
 def _tell(view: QueryView, found: Profile) -> Told | None:
     if found.contention is None:
         return None
-    who, since = found.contention.who, found.contention.since
+    who, interval = found.contention.who, view.trigger.interval
+    rival = next((other for other in view.others if other.query == who), None)
+    context = "job" if who == JOB else _context(view, rival, found.contention.since)
     # of the newest batch of the other query whose tasks were read
-    newest = [other.tasks[-1] for other in view.others if other.query == who and other.tasks]
-    longest = max((stage.seconds_max for tasks in newest for stage in tasks.stages), default=0.0)
-    several = who != JOB and all(other.query != who for other in view.others)
-    if several:
+    stages = rival.tasks[-1].stages if rival is not None and rival.tasks else ()
+    longest = max((stage.seconds_max for stage in stages), default=0.0)
+    if context == "several":
         then = Remedy("start the application with more cores", "its queries together need more than it has", safe=False)
-    elif view.trigger.interval and longest > view.trigger.interval:
+    elif interval and longest > interval:
         then = Remedy(
             f"run {who} as an application of its own",
             f"its tasks hold a core for {duration(longest)}; fair scheduling does not interrupt a task",
@@ -56,25 +58,20 @@ def _tell(view: QueryView, found: Profile) -> Told | None:
             safe=False,
             settings=(Setting("spark.scheduler.mode", "FAIR"),),
         )
-    own = GENERAL
-    if any(has_no_python(QueryView(other, view.now)) for other in view.others if other.query == who):
-        own = "no Python"
-    if several:
-        own = "several"
-    context = "job" if who == JOB else "rows" if _reads_more(view, who, since) else own
     step = first_step("noisy-neighbour", context, "this query would keep up if it had the cores", query=who)
     kind, name = ("job", "that no watched query began") if who == JOB else ("query", who)
     return Told(Component(kind, name, "shares the driver's cores"), (step, then))
 
 
-def _reads_more(view: QueryView, who: str, since: float) -> bool:
-    """Whether the other query reads more rows a second than before it took the cores; a longer batch alone has more."""
-    for other in view.others:
-        if other.query == who:
-            usual = read_over([batch for batch in other.run if batch.ended < since])
-            now = read_over([batch for batch in other.run if batch.ended >= since])
-            return usual is not None and now is not None and now >= CHANGED_RATIO * usual
-    return False
+def _context(view: QueryView, rival: History | None, since: float) -> str:
+    """Of the first step, by what the other query does since it took the cores; None stands for several queries."""
+    if rival is None:
+        return "several"
+    usual = read_over([batch for batch in rival.run if batch.ended < since])
+    now = read_over([batch for batch in rival.run if batch.ended >= since])  # a longer batch alone has more rows
+    if usual is not None and now is not None and now >= CHANGED_RATIO * usual:
+        return "rows"
+    return "no Python" if has_no_python(QueryView(rival, view.now)) else GENERAL
 
 
 CAUSE = Cause(
