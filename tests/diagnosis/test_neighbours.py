@@ -237,7 +237,7 @@ def test_beside_another_query_a_job_is_named_only_where_that_one_has_no_batch(he
     assert who(beside(held_up, other)) == found
 
 
-def heard_of(view, *events, interval=None):
+def heard_of(view, *events):
     """Another query by what was heard of it: each event with the seconds before now, and for a batch those it took."""
     other, run = History("other"), ""
     for number, (what, ago, *more) in enumerate(events):
@@ -245,7 +245,7 @@ def heard_of(view, *events, interval=None):
         if what == "start":
             run = f"run-{number}"
             other.start(at, "id-2", run)
-            other.plan = Plan(run, trigger="processing_time", trigger_interval=interval)
+            other.plan = Plan(run, trigger="processing_time")
         elif what == "batch":
             other.add(
                 replace(view.last, query="other", run_id=run, batch_id=number, started=at, duration=more[0], phases={})
@@ -271,24 +271,22 @@ def heard_of(view, *events, interval=None):
     ("one that is forgotten", [("start", 900), *(("batch", 1 - n / 250, 0.001) for n in range(201))]),
     ("one that is not reported yet, as in an event log", [("start", 60), ("batch", 60, 1)]),
     ("its first, not reported yet", [("start", 60)]),
+    ("one between two runs", [("start", 60), ("end", 50), ("start", 49), ("batch", 0.5, 0.4)]),
+    ("one before it was known", [("start", 1), ("batch", 0.9, 0.4)]),
 )
 def test_no_job_is_named_while_another_query_may_have_a_batch_of_which_nothing_is_known(held_up, events):
     assert neighbour(beside(held_up, heard_of(held_up, *events))) is None
 
 
 @cases(
-    "events, interval",
-    ("it failed before", [("start", 60), ("batch", 60, 1), ("failed", 50)], None),
-    ("it was restarted", [("start", 60), ("end", 50), ("start", 49), ("batch", 0.5, 0.4)], None),
-    ("between two batches", [("start", 60), ("batch", 60, 1), ("batch", 0.5, 0.4)], None),
-    ("its batch has only begun", [("start", 60), ("batch", 60, 1), ("runs", 1)], None),
-    ("it has nothing to read", [("start", 60), ("batch", 60, 1), ("idle", 0.5)], None),
-    ("its next trigger is not due", [("start", 60), ("batch", 60, 1)], 7e8),
-    ("it is new", [("start", 1), ("batch", 0.9, 0.4)], None),
-    ("it is new, and has no batch", [("start", 1)], None),
+    "events",
+    ("it failed before", [("start", 60), ("batch", 60, 1), ("failed", 50)]),
+    ("between two batches", [("start", 60), ("batch", 60, 1), ("batch", 0.5, 0.4)]),
+    ("its batch has only begun", [("start", 60), ("batch", 60, 1), ("runs", 1)]),
+    ("it has nothing to read", [("start", 60), ("batch", 60, 1), ("idle", 0.5)]),
 )
-def test_a_job_is_named_where_the_other_query_is_known_to_have_had_no_batch(held_up, events, interval):
-    assert who(beside(held_up, heard_of(held_up, *events, interval=interval))) == JOB
+def test_a_job_is_named_where_the_other_query_is_known_to_have_had_no_batch(held_up, events):
+    assert who(beside(held_up, heard_of(held_up, *events))) == JOB
 
 
 def test_other_queries_are_asked_for_no_more_looks_than_it_takes_to_name_a_job(held_up, monkeypatch):

@@ -4,7 +4,6 @@ that belongs to none that is watched."""
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import islice
-from math import inf
 from typing import NamedTuple
 
 from ledgerops.diagnosis.batch_parts import Span, knows_ready, seconds_of, stage_time, without_slot
@@ -189,37 +188,24 @@ def _holder(view: QueryView) -> str | None:
 
 
 def _waited(history: History, at: float) -> bool:
-    """Whether no task of a query ran at an instant: it had no batch, or a stage was ready and had no slot. False where
-    it is not known when a stage was ready, or whether there was a batch."""
+    """Whether no task of a query ran at an instant: a stage was ready and had no slot, or no batch of its run was on.
+    False where that is not known, or not yet."""
     batches = history.batches
     place = bisect_right(batches, at, key=lambda batch: batch.started)
     before, after = batches[place - 1] if place else None, batches[place] if place < len(batches) else None
-    if before is not None and at <= before.ended:
+    if before is None:
+        return False
+    if at <= before.ended:
         tasks = history.tasks_of(before)
         if tasks is None or stage_time(tasks) is None or not knows_ready(tasks):
             return False
         return any(since <= at <= until for since, until in without_slot(before, tasks))
-    if after is None and at >= _quiet_until(history):
-        return False
-    since, until = before.ended if before else 0.0, after.started if after else inf
-    ends = [each.at for each in history.ends if since <= each.at <= until and not each.unwatched]
-    if ends:
-        return max(ends) < at  # a run that ended later may have had a batch that never finished
-    if before is None:  # earlier batches may be forgotten
-        return not history.former and history.first_batch == (after.batch_id if after else None)
-    return before.run_id == (after.run_id if after else history.run_id)
-
-
-def _quiet_until(history: History) -> float:
-    """When the query may have begun a batch that is not reported yet: Spark begins one at a multiple of the trigger
-    interval, or when the one before ends."""
-    if history.running is not None:
-        return history.running.since
-    if history.ended is not None and not history.ended.unwatched:
-        return inf
-    last, interval = history.last, history.plan.trigger_interval if history.plan else None
-    due = (last.started // interval + 1) * interval if interval and last and last.run_id == history.run_id else 0.0
-    return max(due, history.last_seen or 0.0)
+    if after is not None:
+        return before.run_id == after.run_id
+    if history.ended is not None:
+        return not history.ended.unwatched and history.ended.at < at
+    began = history.running.since if history.running is not None else history.last_seen or 0.0
+    return before.run_id == history.run_id and at < began
 
 
 def _waits(view: QueryView) -> list[list[Span]]:
