@@ -5,10 +5,8 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
-from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts import growth
 from ledgerops.diagnosis.facts.dropped import AGGREGATING
-from ledgerops.diagnosis.facts.silent_input import newest_by_input
 from ledgerops.diagnosis.facts.stall import MAX_LIVE_AGE_SECONDS
 from ledgerops.diagnosis.facts.unread import MIN_PEAK_SHARE
 from ledgerops.diagnosis.limits import MOSTLY
@@ -18,13 +16,13 @@ from ledgerops.model.head_table import offsets_read_at
 from ledgerops.model.history import backlog
 from ledgerops.model.observed_metrics import OBSERVATION
 from ledgerops.model.records import Progress
-from ledgerops.model.sources import caps
 from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.lag import lefts
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.trigger import ALIGNMENT_SECONDS
 
 NO_ROWS = "No new data"  # Spark's message of a batch that only cleans up state
+HELD_BACK = "; rows of now arrive, but the watermark is that of the input with the oldest rows"
 
 
 class Age(NamedTuple):
@@ -126,9 +124,7 @@ def _watermark(view: QueryView, limit: float) -> Age | None:
     earlier = [_behind(batch, delay) for batch in view.batches[:-RECENT_BATCHES] if batch.watermark is not None]
     if not held and (not earlier or min(earlier) > MOSTLY * limit):
         return None
-    return Age(
-        "watermark_lag_seconds", behind[-1], "the watermark delays results by", _oldest(view, limit) if held else ""
-    )
+    return Age("watermark_lag_seconds", behind[-1], "the watermark delays results by", HELD_BACK if held else "")
 
 
 def _behind(batch: Progress, delay: float) -> float:
@@ -141,16 +137,3 @@ def _holds(before: Progress, batch: Progress, seconds: float) -> bool:
     at = before.event_time_max
     live = at is not None and abs(before.ended - at) <= MAX_LIVE_AGE_SECONDS
     return live and (at or 0.0) - (batch.watermark or 0.0) > seconds
-
-
-def _oldest(view: QueryView, limit: float) -> str:
-    """The input with the oldest rows, where it is known, and what caps a batch: the watermark is that of this input."""
-    ages = {name: age for (name, which), age in view.lag.file_ages.items() if which == "newest"}
-    for (topic, _), since in view.lag.unread_since.items():
-        ages[topic] = max(view.now - since, ages.get(topic, 0.0))
-    observed = newest_by_input(view.batches[-1])
-    ages |= {name: max(observed.values()) - at for name, at in observed.items()}
-    oldest = max(ages, key=ages.__getitem__, default=None)
-    which = f": {oldest}, {duration(ages[oldest])} behind" if oldest is not None and ages[oldest] > limit else ""
-    capped = "".join(f"; {cap.option} is {cap.value:,}" for cap in caps(view.plan.rate_limits))
-    return f"; rows of now arrive, but the watermark is that of the input with the oldest rows{which}{capped}"

@@ -53,8 +53,8 @@ def _silent_observation(view: QueryView, stall: Stall) -> Silent | None:
     for batch in view.batches:  # an input without rows observes no time
         if batch.started > stall.batches[0].started:
             break
-        first |= newest_by_input(batch)
-    newest = newest_by_input(stall.batches[-1])
+        first |= _newest_by_input(batch)
+    newest = _newest_by_input(stall.batches[-1])
     if len(first) < 2 or not newest:
         return None
     moved = {name: at - first[name] for name, at in newest.items() if name in first}
@@ -70,7 +70,7 @@ def _silent_observation(view: QueryView, stall: Stall) -> Silent | None:
     return Silent("input", name, "", f", observed {duration(behind)} behind the other,", evidence)
 
 
-def newest_by_input(batch: Progress) -> Mapping[str, float]:
+def _newest_by_input(batch: Progress) -> Mapping[str, float]:
     """Newest event time of each input that `instrument` observes under its own name. They are in the session's time
     zone, so only their differences are meaningful."""
     return {
