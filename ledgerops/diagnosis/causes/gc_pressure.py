@@ -18,7 +18,7 @@ Mitigation: give the executors more memory or fewer cores each; this needs only 
 from math import ceil
 
 from ledgerops.diagnosis.cause import Cause, Told
-from ledgerops.diagnosis.facts.state_cost import MIN_GC_SHARE, gc_goes_on, heap_bytes, off_heap
+from ledgerops.diagnosis.facts.state_cost import MIN_GC_SHARE, heap_bytes, off_heap
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.diagnosis.rule import LATE
 from ledgerops.metrics.first_steps import GENERAL, first_step
@@ -50,9 +50,7 @@ def _more_memory(view: QueryView) -> Remedy:
     )
 
 
-def _tell(view: QueryView, found: Profile) -> Told | None:
-    if not gc_goes_on(view):
-        return None
+def _tell(view: QueryView, found: Profile) -> Told:
     component, more = Component("executor", "all", "heap"), _more_memory(view)
     heap, held = heap_bytes(view), sum(each.memory_bytes for each in view.operators)
     if not heap or off_heap(view) or held < MIN_HEAP_SHARE * heap:

@@ -17,8 +17,7 @@ RESERVED_BYTES = 300 * 2**20  # of a heap, which Spark keeps for itself (docs, "
 UNIFIED_MEMORY_SHARE = 0.6  # spark.memory.fraction: an executor's maxMemory is this share of the rest of the heap
 # of the task time: Spark's executors page highlights more than that; Dr. Elephant calls it "moderate"
 MIN_GC_SHARE = 0.10
-GC_NOW_SECONDS = 12.0  # the newest two executor samples, at one every 10 s
-GC_WINDOW_SECONDS = 30.0  # the newest four
+GC_WINDOW_SECONDS = 30.0  # the newest four executor samples, at one every 10 s
 
 
 def parallel_tasks(view: QueryView, operator: StateOperator) -> int:
@@ -109,21 +108,10 @@ def gc_of_executors(view: QueryView) -> float | None:
 
     In local mode there is only the driver, of which Spark reports its whole time in place of the tasks' (since 4.0).
     """
-    return _collected(view, GC_WINDOW_SECONDS)
-
-
-@once
-def gc_goes_on(view: QueryView) -> bool:
-    """Whether the executors still spend much of their time in garbage collection; True also without samples."""
-    now = _collected(view, GC_NOW_SECONDS)
-    return now is None or now >= MIN_GC_SHARE
-
-
-def _collected(view: QueryView, window: float) -> float | None:
-    recent = [host for host in view.hosts if host.at >= view.now - 2 * window and host.workers]
+    recent = [host for host in view.hosts if host.at >= view.now - 2 * GC_WINDOW_SECONDS and host.workers]
     newest = max((host.at for host in recent), default=float("-inf"))
-    samples = [host for host in recent if newest - window <= host.at]
-    if len(samples) < 2 or view.now - newest > window:
+    samples = [host for host in recent if newest - GC_WINDOW_SECONDS <= host.at]
+    if len(samples) < 2 or view.now - newest > GC_WINDOW_SECONDS:
         return None
     gc, run = (later - before for before, later in zip(_totals(samples[0]), _totals(samples[-1]), strict=True))
     return min(1.0, gc / run) if gc >= 0 and run > 0 else None
