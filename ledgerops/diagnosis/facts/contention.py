@@ -151,8 +151,8 @@ def _by_query(view: QueryView, found: Neighbour) -> Contention:
     ]
     if found.took is not None:
         evidence.append(Evidence("usual_neighbour_cores", found.took, "cores", "as now", at))
-    if lost is not None and view.last is not None:
-        evidence.append(_slowdown(lost, view.last))
+    if lost is not None:
+        evidence.append(_slowdown(view, lost))
     return Contention(
         "other_queries",
         found.query,
@@ -190,7 +190,7 @@ def _by_limit(view: QueryView) -> Contention | None:
 def _by_processes(view: QueryView) -> Contention | None:
     """Other processes have a good part of a machine without a free core."""
     use, lost = cpu_use(view), view.baseline.slowdown_of(judged(view))
-    if use is None or view.last is None or not use.full or use.others_share < MIN_OTHERS_SHARE:
+    if use is None or not use.full or use.others_share < MIN_OTHERS_SHARE:
         return None
     stretch, pressed = _stretch(view), pressure(view)
     of_tasks = stretch if lost is not None else max(stretch, 1 / max(MIN_OWN_SHARE, 1 - use.others_share))
@@ -204,7 +204,7 @@ def _by_processes(view: QueryView) -> Contention | None:
         if harm(view) is None or use.others_share < MOSTLY or (pressed is None and young):
             return None
     else:
-        evidence.append(_slowdown(lost, view.last))
+        evidence.append(_slowdown(view, lost))
     if pressed is not None:
         evidence.append(pressed)
     if of_tasks < CHANGED_RATIO:
@@ -230,8 +230,8 @@ def _unsampled(view: QueryView) -> Contention | None:
 
     Tasks that wait for a service have grown alone, and those that have more to do compute.
     """
-    lost, last = view.baseline.slowdown_of(judged(view)), view.last
-    if lost is None or last is None or any(sample.cpu_busy_ratio is not None for sample in view.hosts):
+    lost = view.baseline.slowdown_of(judged(view))
+    if lost is None or any(sample.cpu_busy_ratio is not None for sample in view.hosts):
         return None
     now, before = (_task_cpu(view, batches) for batches in (judged(view), view.baseline.usual[-LOOKBACK_BATCHES:]))
     more_rows = max(1.0, lost.rows / lost.usual_rows)
@@ -240,7 +240,8 @@ def _unsampled(view: QueryView) -> Contention | None:
         return None
     if now[1] > MOSTLY or now[0] > CHANGED_RATIO * before[0] * more_rows:
         return None
-    evidence = (_slowdown(lost, last), Evidence("task_cpu_share", now[1], "ratio", f"> {MOSTLY:g}", last.ended))
+    at = view.batches[-1].ended
+    evidence = (_slowdown(view, lost), Evidence("task_cpu_share", now[1], "ratio", f"> {MOSTLY:g}", at))
     share = f"{now[1]:.0%} of their time"
     words = f"all parts of a batch take longer, and its tasks compute for {share}: they wait for cores"
     return Contention("other_processes", "what else runs on the machine", stretch, _since(view), words, evidence)
@@ -277,8 +278,8 @@ def _since(view: QueryView) -> float:
     return judged(view)[0].started if judged(view) else view.now
 
 
-def _slowdown(lost: Slowdown, last: Progress) -> Evidence:
-    return Evidence("slowdown_at_equal_rows", lost.factor, "ratio", f"< {CHANGED_RATIO:g}", last.ended)
+def _slowdown(view: QueryView, lost: Slowdown) -> Evidence:
+    return Evidence("slowdown_at_equal_rows", lost.factor, "ratio", f"< {CHANGED_RATIO:g}", view.batches[-1].ended)
 
 
 def pressure(view: QueryView) -> Evidence | None:
