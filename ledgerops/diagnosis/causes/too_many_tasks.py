@@ -11,9 +11,10 @@ Diagnosis: 1. `sum(rate(ledgerops_executor_tasks_total{app="APP"}[5m]))` divided
     2. `ledgerops_state_partitions{app="APP",query="QUERY"}` is the number of partitions of the state. If it explains
     the tasks, the checkpoint fixes them; if not, `spark.sql.shuffle.partitions` does, unless it is another number: then
     the query calls `repartition` with its own.
-    3. In the Spark UI, page "Stages", check which stage has the tasks. If it reads the source, the partitions of the
-    source or `minPartitions` are the cause. If it reads more rows than the batch has, look in the code for a DataFrame
-    that each batch makes longer (`union`), and for a table of many small files.
+    3. In the Spark UI, page "Stages", check which stage has the tasks. If it reads the source, its partitions are the
+    cause, or, of Kafka with more tasks than the topic has partitions, `minPartitions`. If it reads more rows than the
+    batch has, look in the code for a DataFrame that each batch makes longer (`union`), and for a table of many small
+    files.
 Mitigation: if the stage has exactly 50 tasks and the query reads or writes a Delta table, it reads the table's log:
     lower `spark.databricks.delta.snapshotPartitions`. With exactly 10,000 it lists the table's files, as for `VACUUM`:
     lower `spark.sql.sources.parallelPartitionDiscovery.parallelism`, and keep maintenance out of the batch. Where the
@@ -44,15 +45,20 @@ OF_DELTA = {
     "spark.databricks.delta.snapshotPartitions": 50,
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": 10_000,
 }
-COMPONENTS = {"source": "tasks of the source", "again": "tasks beside the source", "": "shuffle"}
+COMPONENTS = {"again": "tasks beside the source", "": "shuffle"}  # others are of the source
 
 
 def _of_read(batch: Progress, tiny: list[StageSummary]) -> str:
-    """Where most of them read, without a shuffle, what they do: the source, or what the batch reads beside it."""
+    """Where most of them read, without a shuffle, what they do: the source, partitions of it that an option splits, or
+    what the batch reads beside it."""
     read = [stage for stage in tiny if not stage.reads_shuffle]
-    if sum(stage.tasks for stage in read) <= sum(stage.tasks for stage in tiny) / 2:
+    tasks = sum(stage.tasks for stage in read)
+    if tasks <= sum(stage.tasks for stage in tiny) / 2:
         return ""
-    return "again" if reads_again(batch, read) else "source"
+    if reads_again(batch, read):
+        return "again"
+    partitions = sum(len(source.end) * source.times_read for source in batch.sources if source.kind == "kafka")
+    return "split" if 0 < partitions < tasks else "source"
 
 
 def _of_delta(view: QueryView, tasks: list[int]) -> str | None:
@@ -85,7 +91,7 @@ def _tell(view: QueryView, found: Profile) -> Told | None:
     delta, read, own = _of_delta(view, counts), _of_read(found.splits[-1].batch, tiny), _in_code(view, counts)
     each = records / tasks
     return Told(
-        Component("stage", "files of the Delta table" if delta else COMPONENTS[read]),
+        Component("stage", "files of the Delta table" if delta else COMPONENTS.get(read, "tasks of the source")),
         _remedies(view, cores, delta, read, own),
         {
             "tasks": f"{tasks:,}",

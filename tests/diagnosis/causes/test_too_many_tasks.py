@@ -9,6 +9,7 @@ from tests.diagnosis.conftest import late, stage, told_by
 from tests.tables import cases
 
 ANY_LATER_START = "set spark.sql.shuffle.partitions to 6 or fewer and start the query again"
+KAFKA = "KafkaV2[Subscribe[t]]"
 BUILT_AGAIN = (
     "find out whether the state may be built again from the source: the checkpoint fixes how many tasks use it"
 )
@@ -47,6 +48,21 @@ def test_tasks_that_read_more_rows_than_the_batch_has_are_not_the_source_s(histo
     [finding] = check(CAUSE, late(history, tiny(shuffle=shuffle), rows=[rows] * 8))
     assert finding.component.name == place
     assert finding.remedies[0].action.startswith("look for what each batch reads again") is ("beside" in place)
+
+
+@cases(
+    "source, partitions, shuffle, split",
+    ("an option splits them", KAFKA, 4, False, True),
+    ("each partition is a task", KAFKA, 200, False, False),
+    ("another source", "RateStreamV2[rowsPerSecond=5]", 4, False, False),
+    ("tasks behind a shuffle", KAFKA, 4, True, False),
+)
+def test_more_tasks_than_a_topic_has_partitions_are_those_of_an_option(history, source, partitions, shuffle, split):
+    read = [[1000 // partitions] * partitions] * 8
+    [finding] = check(CAUSE, late(history, tiny(shuffle=shuffle), source=source, read=read))
+    step = "lower minPartitions of the source to 6 and start the query again"
+    assert (finding.remedies[0].action == step) is split
+    assert (finding.component.name == "shuffle") is shuffle
 
 
 @cases(
