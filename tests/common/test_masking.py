@@ -89,6 +89,12 @@ PYTHON = 'py4j.Py4JException: Traceback (most recent call last):\n  File "a.py",
 CAUSED = "Caused by: java.io.IOException: full"
 LOG = "\tat org.apache.spark.sql.execution.streaming.checkpointing.HDFSMetadataLog.{}(Log.scala:1)"
 FRAMES = ["\tat java.io.File.write(File.java:1)", LOG.format("write"), LOG.format("add")]
+LOCK = "Thread holding the lock has trace: "
+QUOTED = [
+    "app//org.apache.spark.rdd.RDD.computeOrReadCheckpoint(RDD.scala:374)",
+    "app//org.apache.spark.executor.Executor$TaskRunner$$Lambda$1234/0x00007f7bed1c80b8.apply(Unknown Source)",
+    "java.base@17.0.15/java.lang.Thread.run(Thread.java:840) SQLSTATE: 58030",
+]
 LINES = [f"line {number}" for number in range(1000)]
 
 
@@ -99,6 +105,7 @@ LINES = [f"line {number}" for number in range(1000)]
         [PYTHON, "", "\tat py4j.Some.method(Some.java:1)", "\t... 12 more", CAUSED],
         [PYTHON, "", CAUSED],
     ),
+    ("no frames of a thread that a message quotes", [LOCK, *QUOTED], [LOCK]),
     ("the first frame in a checkpoint", ["full", *FRAMES], ["full", FRAMES[1]]),
     ("the beginning and the end of a long text", LINES, [*LINES[:25], *LINES[-25:]]),
     ("a quotation that is cut", [f"ValueError: '{'Smith ' * 1000}'"], ["ValueError: '<masked>"]),

@@ -105,6 +105,8 @@ EXAMPLES = {
     "missing-column": "[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column with name `total` cannot be resolved.",
     "bad-value": '[CAST_INVALID_INPUT] The value \'x\' of the type "STRING" cannot be cast to "INT"',
     "state-unreadable": "[CANNOT_LOAD_STATE_STORE.CANNOT_READ_DELTA_FILE_NOT_EXISTS] An error occurred",
+    "state-not-committed": "[STATE_STORE_COMMIT_VALIDATION_FAILED] State store commit validation failed for batch 3. "
+    "Expected 4 commits but got 1.",
     "state-store-locked": "[CANNOT_LOAD_STATE_STORE.UNRELEASED_THREAD_ERROR] An error occurred during loading state. "
     "RocksDB instance could not be acquired by [ThreadId: Some(271)] as it was not released by [ThreadId: Some(244)]",
     "too-many-open-files": "org.rocksdb.RocksDBException: While open a file: /tmp/r/000123.sst: Too many open files",

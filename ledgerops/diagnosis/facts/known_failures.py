@@ -382,11 +382,19 @@ KNOWN = (
         "the checkpoint has no files for a new operator; a new one would lose the state and repeat or lose rows",
     ),
     _known(
+        "state-not-committed",
+        r"STATE_STORE_COMMIT_VALIDATION_FAILED",
+        "the function of foreachBatch did not compute all rows of the batch, so a part of its state was not saved",
+        "persist() the rows of the batch, or write all of them, before show(), limit(), take() or first() in the function",
+        "the batch fails again as long as the function computes only some of its partitions, or hides a failed write",
+    ),
+    _known(
         "state-store-locked",
         r"UNRELEASED_THREAD_ERROR|RocksDB instance could not be acquired",
-        "another attempt of the task still holds its state store: a task that hangs, or a speculative copy",
-        "find the task that the exception names as the holder, and what it waits for; turn spark.speculation off",
-        "the files are intact; a longer rocksdb.lockAcquireTimeoutMs only hides a task that hangs",
+        "another task still holds its state store: a second action of foreachBatch, a task that hangs, or its copy",
+        "find the task that the exception names as the holder: of a second action at the same time, or one that hangs",
+        "each action on the rows of a batch opens their state: persist() them before two run at a time; turn "
+        "spark.speculation off; a longer rocksdb.lockAcquireTimeoutMs only hides a task that hangs",
     ),
     _known(
         "too-many-open-files",
