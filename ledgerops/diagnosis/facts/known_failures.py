@@ -385,7 +385,7 @@ KNOWN = (
         "state-not-committed",
         r"STATE_STORE_COMMIT_VALIDATION_FAILED",
         "the function of foreachBatch did not compute all rows of the batch, so a part of its state was not saved",
-        "persist() the rows of the batch, or write all of them, before show(), limit(), take() or first() in the function",
+        "persist() the rows of the batch, or write all of them, before show(), limit() or first() in the function",
         "the batch fails again as long as the function computes only some of its partitions, or hides a failed write",
     ),
     _known(
