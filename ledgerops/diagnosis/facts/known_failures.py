@@ -385,7 +385,7 @@ KNOWN = (
         "state-not-committed",
         r"STATE_STORE_COMMIT_VALIDATION_FAILED",
         "the function of foreachBatch did not compute all rows of the batch, so a part of its state was not saved",
-        "persist() the rows of the batch, or write all of them, before show(), limit() or first() in the function",
+        "let the function compute all rows: write them, or persist() and count() them before show() or limit()",
         "the batch fails again as long as the function computes only some of its partitions, or hides a failed write",
     ),
     _known(
@@ -393,7 +393,7 @@ KNOWN = (
         r"UNRELEASED_THREAD_ERROR|RocksDB instance could not be acquired",
         "another task still holds its state store: a second action of foreachBatch, a task that hangs, or its copy",
         "find the task that the exception names as the holder: of a second action at the same time, or one that hangs",
-        "each action on the rows of a batch opens their state: persist() them before two run at a time; turn "
+        "each action on a batch opens its state: persist() and count() the rows before two run at a time; turn "
         "spark.speculation off; a longer rocksdb.lockAcquireTimeoutMs only hides a task that hangs",
     ),
     _known(
