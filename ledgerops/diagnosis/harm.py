@@ -188,14 +188,15 @@ def _works_off(before: Progress, batch: Progress) -> bool:
 
 
 def _is_over(turns: Sequence[Turn], late: Sequence[int], ended: Sequence[float]) -> bool:
-    """Whether the newest batches are in time again, for longer than they were between two late ones, or get shorter:
-    `ended` are the seconds of all that have ended."""
+    """Whether the newest batches are in time again, for longer than they were between two late ones, or get shorter
+    than any late one was: `ended` are the seconds of all that have ended."""
     spacing = median(after - before for before, after in pairwise(late)) if len(late) > 1 else 1.0
     if len(turns) - 1 - late[-1] > MAX_QUIET_SPACINGS * spacing:
         return True
     newest = ended[-RECENT_BATCHES:]
     shorter = len(newest) == RECENT_BATCHES and all(later < earlier for earlier, later in pairwise(newest))
-    return shorter and newest[-1] < NEARLY_ALL * max(newest)
+    shortest = min(turns[place].seconds for place in late)
+    return shorter and newest[-1] <= min(shortest, NEARLY_ALL * max(newest))
 
 
 def _late_results(view: QueryView) -> Harm | None:
