@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts import state_cost
-from ledgerops.diagnosis.facts.waiting import steps
+from ledgerops.diagnosis.facts.waiting import seen_doing, steps
 from ledgerops.diagnosis.limits import FAR_TIMES
 from ledgerops.diagnosis.profile import profile
 from ledgerops.diagnosis.proof import in_words
@@ -26,25 +26,27 @@ LARGEST = "no other part of a batch takes as long"
 
 
 def with_largest_part(finding: Finding, view: QueryView) -> Finding:
-    """A symptom without a cause, with the largest part of a batch and a remedy that fits it; others as they are."""
-    found = profile(view) if finding.rule in SYMPTOMS else None
-    if finding.rule == "freshness-breach" and view.history.idle_since is not None:
+    """A symptom without a cause, with the largest part of a batch and a remedy that fits it, or where none is known
+    with what the running one is seen to do; others as they are."""
+    if finding.rule not in SYMPTOMS or (finding.rule == "freshness-breach" and view.history.idle_since is not None):
         return finding  # no batch runs that could take the time
+    found, interval, running = profile(view), view.interval, view.run.unfinished_seconds or 0.0
+    kept = (each for each in finding.remedies if each.settings)  # the symptom's own beside the look for its cause
     if found is None or not found.parts:
-        return finding
-    part, interval, typical = max(found.parts.values(), key=lambda part: part.now), view.interval, found.duration
+        if running <= interval:
+            return finding
+        return replace(finding, summary=finding.summary + seen_doing(view), remedies=(steps(view)[0], *kept))
+    part, typical = max(found.parts.values(), key=lambda part: part.now), found.duration
     first = BY_LARGEST_PART[part.name]
     step = Remedy(first, LARGEST, general=first)
     where = f"the largest part of a batch is {in_words(part.name)}: {duration(part.now)} of {duration(typical)}"
-    running = view.run.unfinished_seconds or 0.0
     longest = max([running, *(batch.duration for batch in view.batches[-RECENT_BATCHES:])])
     if longest > max(FAR_TIMES * typical, interval):
         took = "has run for" if longest == running else "took"
         where = f"a batch {took} {duration(longest)}, a typical one takes {duration(typical)}"
-        step = steps(view)[0] if longest == running else ONE_LONG
+        where, step = (where + seen_doing(view), steps(view)[0]) if longest == running else (where, ONE_LONG)
     elif finding.rule == "freshness-breach" and typical < ROOM_SHARE * interval:
         where = f"batches take {duration(typical)}, the trigger interval is {interval:g} s"
         where = f"{where}: their time is not what makes results old"
         step = BY_WATERMARK if state_cost.has_watermark(view) else BY_ROWS
-    kept = (each for each in finding.remedies if each.settings)  # the symptom's own beside the look for its cause
     return replace(finding, summary=f"{finding.summary}; {where}", remedies=(step, *kept))

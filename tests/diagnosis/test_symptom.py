@@ -3,6 +3,7 @@
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.symptom import with_largest_part
 from ledgerops.model.finding import Component, Finding
+from ledgerops.model.records import DriverCode
 from tests.diagnosis.contradictions import contradictions
 
 
@@ -49,3 +50,13 @@ def test_of_two_long_batches_none_is_said_to_be_the_only_one(history):
     told = with_largest_part(Finding("late", Component("query", "q"), (), (), 0.5, rule="freshness-breach"), view)
     assert told.summary == "late; a batch took 54 s, a typical one takes 1.0 s"
     assert [each.why for each in told.remedies] == ["a typical batch is far shorter"]
+
+
+def test_without_a_typical_batch_the_running_one_says_where_it_is(history):
+    view = history(warm=0, seconds=[19.0], interval=5.0, running=129.0)
+    view.history.driver_code = DriverCode(view.now, "run-1", 21, 21, "/srv/crm.py", 28, "post")
+    [root] = Diagnoser()(view).root_causes
+
+    place = "the function of foreachBatch is at crm.py:28 in post"
+    assert root.summary == f"a batch outlasts the interval of 5 s; it has taken 2 min 9 s; {place}"
+    assert root.remedies[0].action.startswith("see in the Spark UI whether a task of the batch runs")

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Literal, NamedTuple
 
-from ledgerops.diagnosis.facts.context import sink_kind
+from ledgerops.diagnosis.facts.context import function_place, sink_kind
 from ledgerops.diagnosis.facts.hang import moves
 from ledgerops.diagnosis.limits import MAX_SAMPLE_AGE_SECONDS
 from ledgerops.metrics.first_steps import GENERAL, first_step
@@ -92,6 +92,14 @@ def waiting(view: QueryView) -> Waiting | None:
     if before is None or now is None or before.whom != now.whom:
         return None
     return now._replace(still=running.moved < looks[0].at)
+
+
+def seen_doing(view: QueryView) -> str:
+    """What two looks at the running batch show, and where the function of `foreachBatch` is; empty where nothing is."""
+    running, found = view.run.unfinished, waiting(view)
+    place = function_place(view, running.since) if running is not None else None
+    told = (found and found.words, place and f"the function of foreachBatch is at {place}")
+    return "".join(f"; {each}" for each in told if each)
 
 
 def _seen(look: Stacks, pending: int) -> Waiting | None:

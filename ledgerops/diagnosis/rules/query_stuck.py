@@ -27,7 +27,6 @@ Evidence:
 from collections.abc import Iterator
 
 from ledgerops.common.format import duration
-from ledgerops.diagnosis.facts.context import function_place
 from ledgerops.diagnosis.facts.hang import (
     MIN_UNWATCHED_SECONDS,
     MIN_WAITING_SECONDS,
@@ -37,7 +36,7 @@ from ledgerops.diagnosis.facts.hang import (
     moves,
     unseen,
 )
-from ledgerops.diagnosis.facts.waiting import steps, waiting
+from ledgerops.diagnosis.facts.waiting import seen_doing, steps, waiting
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.latency import RUNNING
 from ledgerops.model.finding import Component, Evidence, Finding, Severity
@@ -64,15 +63,14 @@ def _hanging(view: QueryView, running: Running) -> Iterator[Finding]:
     seconds, limit = view.run.unfinished_seconds or 0.0, limits(view)
     if seconds <= limit.warning or first_batch_moves(view):
         return
-    going_on, found, line = moves(view), waiting(view), function_place(view, running.since)
+    going_on, found = moves(view), waiting(view)
     stuck = seconds > limit.stuck and not going_on and not (found and found.whom == "nobody")
     phase = running.message.strip()  # an event log has none
     reports = f"; Spark reports: {phase}" if phase else ""
-    where = (f"; {found.words}" if found else "") + (f"; the function of foreachBatch is at {line}" if line else "")
     yield _finding(
         view,
         f"a batch has run for {duration(seconds)}{_usual(view)}{reports}"
-        f"{'; its tasks still end' if going_on else ''}{where}",
+        f"{'; its tasks still end' if going_on else ''}{seen_doing(view)}",
         Evidence(RUNNING.name, seconds, "seconds", f"<= {limit.stuck if stuck else limit.warning:.0f}", view.now),
         phase or None,
         running.since,
