@@ -40,10 +40,11 @@ def application_error(view: QueryView) -> str | None:
 
 
 @once
-def crash_loop(view: QueryView) -> tuple[Sequence[Ended], Sequence[int]] | None:
+def crash_loop(view: QueryView) -> tuple[Sequence[Ended], Sequence[int | None]] | None:
     """The failures of the last 15 minutes, oldest first, until a run has passed the point where they failed, and the
-    batch in which each happened. A run that finished no batch and of whose end nothing was recorded, as of a driver
-    that is killed, has failed. A query that ends to go on with a changed schema is in no loop."""
+    batch in which each happened, where one was done before it: else only the checkpoint knows. A run that finished no
+    batch and of whose end nothing was recorded, as of a driver that is killed, has failed. A query that ends to go on
+    with a changed schema is in no loop."""
     if len(view.history.ends) < MIN_FAILURES or view.history.restarts < MIN_FAILURES - 1:
         return None
     worked = {batch.run_id for batch in view.history.batches}
@@ -59,13 +60,14 @@ def crash_loop(view: QueryView) -> tuple[Sequence[Ended], Sequence[int]] | None:
     # the batch after the newest that was done before the end; ids go on over restarts, but begin anew with another
     # checkpoint
     batches = [
-        next((batch.batch_id + 1 for batch in reversed(view.history.batches) if batch.ended <= end.at), 0)
+        next((batch.batch_id + 1 for batch in reversed(view.history.batches) if batch.ended <= end.at), None)
         for end in failed
     ]
     if view.history.ended is None:
         last = view.last
         same = batches.count(batches[-1]) > 1
-        if same and last is not None and last.batch_id >= batches[-1] + RECENT_BATCHES:
+        begun = batches[-1] if batches[-1] is not None or last is None else view.batches[0].batch_id
+        if same and last is not None and begun is not None and last.batch_id >= begun + RECENT_BATCHES:
             return None
         longest = max(later.at - earlier.at for earlier, later in pairwise(failed))
         if view.now - failed[-1].at > max(RESTARTED_SECONDS, FAR_TIMES * longest):

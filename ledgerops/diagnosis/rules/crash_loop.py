@@ -18,8 +18,8 @@ Evidence:
     failures_in_window: number of `terminated` records of the query with an exception, and of runs that finished no
         batch before another driver wrote the recording, at most 900 s older than the newest one.
     ledgerops_query_restarts_total: number of `started` records of the query whose run id differs from the one before.
-    failed_batch_id: the highest batchId in the progress records before the newest failure, plus one; 0 without any.
-    failures_in_that_batch: number of failures in the window that have that failed_batch_id.
+    failed_batch_id: the highest batchId in the progress records before the newest failure, plus one; none without any.
+    failures_in_that_batch: number of failures in the window that have that failed_batch_id, or none.
 """
 
 from collections.abc import Iterator
@@ -53,11 +53,13 @@ def check(view: QueryView) -> Iterator[Finding]:
     batch, told = batches[-1], [end for end in failed if end.exception is not None]
     newest = (told or failed)[-1]
     same = batches.count(batch)
+    number = [] if batch is None else [float(batch)]
     seconds = failed[-1].at - failed[0].at
     exception = newest.exception or ""
     line = first_line(exception) or UNRECORDED
     kind = error_class(newest.error_class, line) or ("no error class" if exception else "no exception")
-    repeated = f", {'each time' if same == len(batches) else f'{same} times'} in batch {batch}" if same > 1 else ""
+    where = "its first batch" if batch is None else f"batch {batch}"
+    repeated = f", {'each time' if same == len(batches) else f'{same} times'} in {where}" if same > 1 else ""
     restarts = view.history.restarts
     often = f" ({restarts} restarts in all)" if restarts > len(failed) else ""
     failure = explain(exception, may_read_files(view))
@@ -75,7 +77,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         (
             Evidence("failures_in_window", float(len(failed)), "count", f"<= {MIN_FAILURES - 1}", newest.at),
             Evidence("ledgerops_query_restarts_total", float(restarts), "count", "0", newest.at),
-            Evidence("failed_batch_id", float(batch), "count", "another each time", newest.at),
+            *(Evidence("failed_batch_id", each, "count", "another each time", newest.at) for each in number),
             Evidence("failures_in_that_batch", float(same), "count", "1", newest.at),
         ),
         steps,

@@ -17,13 +17,16 @@ ValueError: invalid literal for int() with base 10: '12,5O'
 
 def loop(
     history, deaths=3, every=10.0, done=0, stopped=False, now=None, running=True, each_run=False, stack=STACK,
-    killed=False,
+    killed=False, known=True,
 ) -> QueryView:  # fmt: skip
-    """A query that dies `deaths` times, each time in the batch after `done` more, and is begun again."""
+    """A query that dies `deaths` times, each time in the batch after `done` more, and is begun again. Batches before
+    that are `known`, or the log begins after them."""
     view = history(warm=6)
     past = view.history
     last = past.batches[-1]
     at, number = last.ended, last.batch_id
+    if not known:
+        past.batches.clear()
     for death in range(deaths):
         at += every
         if killed:
@@ -55,6 +58,17 @@ def test_a_batch_that_fails_is_found(history, case, each_time, batch, times):
         "failed_batch_id": batch,
         "failures_in_that_batch": times,
     }
+
+
+def test_a_batch_whose_number_only_the_checkpoint_knows_is_not_given_one(history):
+    [finding] = RULE.check(loop(history, known=False))
+    assert ", each time in its first batch (" in finding.summary
+    assert "failed_batch_id" not in told_by(finding)
+    assert finding.remedies[0].action == STOP
+
+    [still] = RULE.check(loop(history, known=False, done=1))  # it has got over it, by one batch
+    assert ", each time in its first batch (" in still.summary
+    assert list(RULE.check(loop(history, known=False, done=4))) == []
 
 
 def test_drivers_that_are_killed_one_after_another_are_found(history):
