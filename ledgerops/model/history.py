@@ -139,6 +139,7 @@ class History:
         self.ended: Ended | None = None  # None while a run is on
         self.ends: deque[Ended] = deque(maxlen=MAX_ENDS)  # of all remembered runs, oldest first
         self.last_seen: float | None = None  # the last event: start, progress or idle
+        self.told_at: float | None = None  # when the newest progress or idle event came, however old what it tells is
         self.last_progress: float | None = None  # when the last batch ended
         self.idle_since: float | None = None
         self.stepped: ClockStep | None = None  # until the next batch

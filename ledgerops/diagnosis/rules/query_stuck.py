@@ -20,7 +20,8 @@ Mitigation: save the thread dump first, because a restart destroys the evidence.
     the batch is repeated: nothing is lost, and a sink that appends may get its rows twice.
 Evidence:
     ledgerops_batch_running_seconds: now - `since` of the newest batch_running record of the run
-    seconds_since_last_seen: now - the newest of: start, end of the newest batch, idle event
+    seconds_since_last_seen: now - the newest of: start, end of the newest batch, idle event, and when the newest event
+        came, which a slow listener of the application delays
     batch_seconds_median: median of durationMs.triggerExecution / 1000 over the batches of the run without its first
 """
 
@@ -56,7 +57,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     if batch is not None:
         yield from _hanging(view, batch)
     elif history.idle_since is None:
-        yield from _silent(view, history.last_seen)
+        yield from _silent(view, max(history.last_seen, history.told_at or 0.0))
 
 
 def _hanging(view: QueryView, running: Running) -> Iterator[Finding]:

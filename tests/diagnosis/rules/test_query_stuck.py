@@ -189,6 +189,14 @@ def test_silence_counts_by_the_pauses_seen_where_no_trigger_is_told(history, pau
     assert found(QueryView(paused.history, paused.history.last_seen + quiet_for)) is stuck
 
 
+@cases("seconds_ago, stuck", ("a moment", 5.0, False), ("as long", 100.0, True))
+def test_a_query_whose_old_events_still_come_is_not_silent(history, seconds_ago, stuck):
+    """A listener of the application that takes seconds for each event delays those that ledgerops gets."""
+    view = history(quiet_for=100)
+    view.history.told_at = view.now - seconds_ago
+    assert found(view) is stuck
+
+
 @cases("unseen, stuck", ("somebody looks", 0, True), ("nobody looks", 100, False))
 @cases("case", ("silence", {"quiet_for": 100}), ("a long batch", {"quiet_for": 100, "running": 100}))
 def test_what_nobody_watches_is_not_known_to_be_stuck(history, case, unseen, stuck):
