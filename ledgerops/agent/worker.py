@@ -22,6 +22,7 @@ from ledgerops.model.history import ClockStep
 from ledgerops.model.recording import Recorder, decode, encode, load_json
 from ledgerops.model.records import Observation
 from ledgerops.model.spark_progress import BadRecord
+from ledgerops.model.stops import stopped_with_application
 from ledgerops.runtime.registry import QueryRegistry, QueryState
 from ledgerops.runtime.snapshot import QuerySnapshot, Snapshot
 from ledgerops.signals.query_view import QueryView
@@ -153,7 +154,9 @@ class Worker:
             for key in TOLD_OF_AN_END if event.kind == "terminated" else ():
                 if isinstance(text := data.get(key), str):
                     short = short_exception(text, masked=not self._config.exception_text)
-                    seen = replace(seen, data={**seen.data, key: short})
+                    # a masked one names no class any more
+                    marks = {"with_application": True} if key == "exception" and stopped_with_application(text) else {}
+                    seen = replace(seen, data={**seen.data, key: short, **marks})
             state = self._registry.ingest(seen, event.origin)
         except (ValueError, TypeError, AttributeError, KeyError, BadRecord) as error:
             self._failed("parse", error)

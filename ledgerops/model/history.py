@@ -264,7 +264,7 @@ class History:
         late = run_id in self.former and not known
         if not late and (self.run_id not in (None, run_id) or self.ended is not None):
             return
-        if exception is not None and stopped_with_application(exception):
+        if exception is not None and (marks.get("with_application") or stopped_with_application(exception)):
             exception, error_class, marks = None, None, {**marks, "with_application": True}
         if late:
             self.ends.append(Ended(min(at, self.started_at or at), run_id, exception, error_class, **marks))

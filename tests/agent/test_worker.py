@@ -445,6 +445,22 @@ def test_what_an_exception_quotes_is_masked_before_it_is_kept_anywhere(make, tmp
     assert not [part for part in ("4111", "John", "hunter2") if part in found]
 
 
+STOPPED = 'Cannot invoke "a.B.c()" because the return value of "org.apache.spark.SparkContext.dagScheduler()" is null'
+
+
+def test_the_end_of_an_application_is_known_although_masking_hides_what_tells_it(recorded, tmp_path):
+    recorded.see()
+    recorded.end(exception=STOPPED)
+    [query] = recorded.queries.values()
+    assert (query.state.history.ended.exception, query.state.history.failures) == (None, {})
+
+    again = QueryRegistry(healthy)
+    for seen in read(tmp_path):
+        again.ingest(seen)
+    [state] = again.queries.values()
+    assert (state.history.ended.with_application, state.history.failures) == (True, {})
+
+
 def test_all_queries_together_stay_within_the_budget_of_the_driver(make):
     bench = make(series_total=100)
     for number in range(4):

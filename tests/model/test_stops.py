@@ -19,6 +19,8 @@ RUNNER = "org.apache.spark.executor.Executor$TaskRunner@5e1d"
         "java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext.\nThis one was created at:",
         SPARK + "Job aborted\nCaused by: " + REJECTED.format(RUNNER, "Terminated"),
         REJECTED.format(RUNNER, "Shutting down"),
+        'Cannot invoke "org.apache.spark.scheduler.DAGScheduler.cleanupQueryJobs(long)" because the return value of '
+        '"org.apache.spark.SparkContext.dagScheduler()" is null',
         "py4j.Py4JException: Error while sending a command.\n\tat py4j.CallbackClient.sendCommand",
         "py4j.Py4JException: Error while obtaining a new communication channel",
         "x.StreamingQueryException: Query stopped\nCaused by: java.lang.IllegalStateException: Shutdown in progress",
@@ -41,6 +43,7 @@ TRACEBACK = "Traceback (most recent call last):\n  the SparkContext was shut dow
         pytest.param(f"ValueError: bad\n{TRACEBACK}", id="a text of a row"),
         pytest.param(REJECTED.format("com.example.Upload@1f", "Terminated"), id="a pool of the application"),
         pytest.param(REJECTED.format(RUNNER, "Running"), id="a pool that is full"),
+        pytest.param('Cannot invoke "Row.get(int)" because the return value of "Rates.of(Row)" is null', id="no value"),
         pytest.param("", id="nothing"),
     ],
 )
