@@ -46,6 +46,7 @@ def test_harm_needs_no_past(history, case, expected):
     assert kind(history(**case)) == expected
 
 
+SHORTER = [10.7, 10.5, 9.6, 7.6]
 SETTLING = [0.5, 1.0, 1.5, 1.75, 1.87, 1.94, 1.97, 1.99, 2.0, 2.0]
 SETTLES = {"warm": 0, "interval": 0.0, "seconds": SETTLING[1:], "rows": [int(1000 * each) for each in SETTLING[:-1]]}
 
@@ -64,6 +65,7 @@ SETTLES = {"warm": 0, "interval": 0.0, "seconds": SETTLING[1:], "rows": [int(100
     ("they took turns, and that is over", {"seconds": [7.9, 0.3] * 4 + [0.3] * 3}),
     ("a burst that is over", {"seconds": [1.0] * 8 + [5.0, 4.0, 3.0, 1.0, 1.0]}),
     ("catching up after a restart", {"warm": 0, "seconds": [60.0, 30.0, 9.0], "interval": 2.0}),
+    ("each of the newest is shorter, and the next one runs", {"warm": 0, "seconds": SHORTER, "running": 6.0}),
     ("back to back, heavy but stable", {"warm": 0, "interval": 0.0, "seconds": [3.0] * 16}),
     ("batches that settle at half the capacity", SETTLES),
     ("idle", {"seconds": [3.0] * 6, "idle": True}),
