@@ -110,7 +110,7 @@ def replay(
 ) -> Replay:
     """Goes through the observations, with a brief verdict at each batch, up to the instant `at` (or to the end). The
     last verdict on each query is whole, and as of `at`, or of the last observation."""
-    result = Replay(counts=False, muted=muted)
+    result = Replay(muted=muted)
     result.freshness = freshness
     for _ in result.verdicts(observations, at):
         pass
