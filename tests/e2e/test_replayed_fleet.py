@@ -82,6 +82,7 @@ def test_firing_alerts_are_listed_critical_first_each_with_its_age(incident):
     severities = [row["severity"] for row in table]
 
     assert severities == sorted(severities, key=("critical", "warning", "info").index)
+    assert {row["alert"] for row in table} >= EXPECTED
     assert all(row["firing for"].endswith(" s") for row in table)
     assert "LedgerWatchdog" not in {row["alert"] for row in table}
 
