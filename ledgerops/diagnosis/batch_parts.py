@@ -16,6 +16,7 @@ an earlier write of `foreachBatch`, or one before a table's commit), or elsewher
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from ledgerops.diagnosis.limits import CLEAR_TIMES, FAR_TIMES, MOSTLY
@@ -44,8 +45,8 @@ DESCRIBED: Mapping[str, str] = {  # in one sentence each, in the order in which 
     "launch": "what stages take beyond their tasks: starting these and collecting their results",
     "retries": "what would be `launch`, up to the seconds in which attempts of tasks ran that failed: Spark runs these "
     "tasks again",
-    "failed_statements": "of durationMs.addBatch, SQL executions that ended with an error, with their stages, while no "
-    "stage of another one ran",
+    "failed_statements": "of durationMs.addBatch, SQL executions that ended with an error, with their stages and the "
+    "pause before one that fails with the same exception, while no stage of another one ran",
     "many_tasks": "stages of many tiny tasks, beyond what three tasks for each core would take",
     "few_rows": "what would be `cpu`, in stages with at most 100 rows and 100 kB a task: more rows hardly make it "
     "longer. With a past, no more than computing (`few_rows` and `cpu`) usually takes",
@@ -175,7 +176,7 @@ def _parts(batch: Progress, tasks: TaskSummary | None, facts: Facts) -> tuple[di
     began = batch.adding_since
     outside = adding - busy
     if tasks.failed:
-        whole = _covered([*_spans(tasks), *((each.started, each.ended) for each in tasks.failed)])
+        whole = _covered([*_spans(tasks), *_tries(tasks)])
         parts["failed_statements"] = min(whole.seconds - work.seconds, outside)
         outside -= parts["failed_statements"]
         work = whole
@@ -269,6 +270,17 @@ def _time_of_stages(tasks: TaskSummary) -> StageTime | None:
 
 def _spans(tasks: TaskSummary) -> list[Span]:
     return [(each.started, each.ended) for each in tasks.stages if each.started is not None and each.ended is not None]
+
+
+def _tries(tasks: TaskSummary) -> list[Span]:
+    """When statements ran that failed, and the function waited to try one again: the next one fails alike, and no stage
+    of another one began before it. Of many in a batch only the longest are known by their exceptions."""
+    spans, began = [(each.started, each.ended) for each in tasks.failed], [started for started, _ in _spans(tasks)]
+    for before, again in pairwise(tasks.failed):
+        reasons = {each.error.partition(" ")[0] for each in (before, again) if each.error}
+        if len(reasons) <= 1 and not any(before.ended <= at < again.started for at in began):
+            spans.append((before.ended, again.started))
+    return spans
 
 
 def _covered(spans: Iterable[Span]) -> StageTime:

@@ -122,6 +122,21 @@ def test_statements_that_fail_have_the_time_in_which_no_stage_of_another_one_run
     assert [found.get(name, 0.0) for name in names] == [before, lost, between, after]
 
 
+@cases(
+    "failed, before, lost, between, after",
+    ("tried again until it works", [(0.5, 0.6, "no: 1"), (1.5, 1.6, "no: 2")], 0.5, 1.1, 0.4, 1.0),
+    ("whose exception is not kept", [(0.5, 0.6, ""), (1.5, 1.6, "no")], 0.5, 1.1, 0.4, 1.0),
+    ("another exception", [(0.5, 0.6, "no: 1"), (1.5, 1.6, "never: 1")], 0.5, 0.2, 1.3, 1.0),
+    ("a stage between them", [(1.5, 1.6, "no"), (3.5, 3.6, "no")], 1.5, 0.2, 0.9, 0.4),
+)
+def test_the_pause_before_the_next_try_is_lost_too(failed, before, lost, between, after):
+    spans = tuple(FailedStatement(T0 + since, T0 + until, error) for since, until, error in failed)
+    found = parts(replace(tasks(stage(2.0, 3.0, 2.0)), failed=spans))
+
+    names = ("driver_before", "failed_statements", "driver_between", "after_tasks")
+    assert [found.get(name, 0.0) for name in names] == pytest.approx([before, lost, between, after])
+
+
 def test_a_batch_whose_every_statement_fails_has_no_stage():
     found = parts(replace(tasks(), failed=(FailedStatement(T0 + 0.5, T0 + 3.0, "no"),)))
 

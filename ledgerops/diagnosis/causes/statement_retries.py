@@ -1,8 +1,8 @@
 """Statement retries: what foreachBatch writes fails and is done again, which takes most of each batch.
 
 Meaning: a SQL statement of the function of `foreachBatch` (a MERGE, a write, a read) ended with an exception, and the
-    function caught it and went on, mostly with another try. The usual reason is a table with several writers: a Delta
-    or Iceberg commit that another one overtook throws away all that its statement did.
+    function caught it and went on, mostly with another try, for which it may wait a while. The usual reason is a table
+    with several writers: a Delta or Iceberg commit that another one overtook throws away all that its statement did.
 Impact: batches take as many times longer as there are tries, and the cores do work for nothing. The rows that Spark
     reports for a batch count each try. Once the function gives up, the query fails.
 Diagnosis: 1. Read the exception in the finding. It is that of the failed statement that took longest.
@@ -17,7 +17,7 @@ Mitigation: let one query write to the table at a time, or give each writer part
 from ledgerops.common.format import counted
 from ledgerops.diagnosis.cause import Cause, Told
 from ledgerops.diagnosis.facts.exception_text import first_line
-from ledgerops.diagnosis.facts.known_failures import explain
+from ledgerops.diagnosis.facts.known_failures import RESUME, explain
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence
@@ -33,9 +33,12 @@ def _tell(view: QueryView, found: Profile) -> Told:
     known = explain(error)
     conflict = known is not None and known.name in CONFLICTS
     why = "the function of foreachBatch does the whole statement again"
+    steps = [first_step("statement-retries", "conflict" if conflict else GENERAL, why)]
+    if known is not None and not known.first_step.action.startswith(RESUME):
+        steps.append(known.first_step)
     return Told(
         Component("sink", view.plan.sink or "foreachBatch"),
-        (first_step("statement-retries", "conflict" if conflict else GENERAL, why),),
+        tuple(steps),
         {
             "statements": f"{counted(len(failed), 'statement')} in {counted(len(found.splits), 'batch', 'batches')}",
             "exception": first_line(error) + (f"; {known.happened}" if known is not None else ""),
