@@ -250,6 +250,19 @@ def test_a_slow_sink_and_a_hot_key_at_once_are_both_named_and_ranked_by_what_the
     assert roots(Diagnoser()(history(**past, **now, plan=KEYED, cores=2))) == ranked
 
 
+@cases(
+    "dropped, ranked",
+    ("a few rows", 100, ["slow-sink", "late-data"]),
+    ("nearly all rows", 950, ["late-data", "slow-sink"]),
+)
+def test_rows_that_are_dropped_and_time_that_is_lost_are_ranked_by_their_shares(history, dropped, ranked):
+    phases = {"add_batch": 9.6, "query_planning": 0.1}
+    stages = [stage("save", records=[500, 500], seconds=[2.0, 2.0], wall=2.0)]
+    drops = {"name": "dedupe", "dropped_rows": dropped}
+    now = {"seconds": [9.9] * 8, "phases": phases, "stages": stages, "operators": drops}
+    assert roots(Diagnoser()(history(warm=14, warm_stages=EVEN, **now, cores=2))) == ranked
+
+
 @pytest.mark.parametrize(("told", "kept"), [(1.8, 1.0), (-1.8, 0.0), (float("nan"), 0.0), (0.4, 0.4)])
 def test_confidence_and_share_stay_between_none_and_all(told, kept):
     verdict = judged(rule("a", confidence=told, share=told))

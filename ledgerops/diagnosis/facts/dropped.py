@@ -42,6 +42,11 @@ class Dropped(NamedTuple):
         return None if self.of_groups else min(1.0, self.rows / self.read)
 
     @property
+    def known_share(self) -> float | None:
+        """The same; of groups that of the rows of which it is known. None where it is of none."""
+        return self.share if self.share is not None else self.behind / self.read or None
+
+    @property
     def of_groups(self) -> bool:
         """Whether Spark counted groups of rows: each may stand for any number of them."""
         return self.operator.split("-")[0] in AGGREGATING
@@ -72,12 +77,10 @@ class Dropped(NamedTuple):
     def evidence(self) -> tuple[Evidence, ...]:
         """The number of rows or groups, and its share where that is known; of groups, what is known of their rows."""
         number = Evidence("rows_dropped_last_minute", float(self.rows), "rows", f"< {MIN_ROWS}", self.at)
-        share, name = self.share, "dropped_share"
-        if share is None and self.behind:
-            share, name = self.behind / self.read, "after_windows_share"
-        if share is None:
+        if self.known_share is None:
             return (number,)
-        return number, Evidence(name, share, "ratio", f"< {MIN_DROPPED_SHARE:g}", self.at)
+        name = "after_windows_share" if self.of_groups else "dropped_share"
+        return number, Evidence(name, self.known_share, "ratio", f"< {MIN_DROPPED_SHARE:g}", self.at)
 
 
 @once

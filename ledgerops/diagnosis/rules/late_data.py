@@ -66,6 +66,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         _remedies(delay, lateness, wrong),
         confidence=0.9 if wrong is not None or (found.share or 0.0) >= NOISE_SHARE else 0.75,
         began=found.since,
+        share=found.known_share,
     )
 
 

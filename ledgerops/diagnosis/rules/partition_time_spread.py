@@ -70,6 +70,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         ),
         confidence=0.8 if delay is not None else 0.6,
         began=found.since,
+        share=found.known_share,
     )
 
 

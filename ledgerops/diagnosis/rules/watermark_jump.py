@@ -59,6 +59,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         _remedies(found, view.plan.lateness or 0.0),
         confidence=CLEAR if found.misread is not None else confidence(found.clock or found.ahead or 0.0, limit),
         began=found.batch.started if found.batch is not None else None,
+        share=lost.known_share if lost is not None else None,
     )
 
 

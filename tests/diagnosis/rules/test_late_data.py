@@ -1,3 +1,5 @@
+import pytest
+
 from ledgerops.diagnosis.rules.late_data import RULE
 from tests.diagnosis.conftest import START, told_by
 from tests.diagnosis.rules.retelling import retold
@@ -21,6 +23,7 @@ def test_dropped_rows_are_found_with_the_allowed_lateness(history, name, said):
     plan = {"watermarks": {"event_time": 30.0}}
     [finding] = RULE.check(history(seconds=[1] * 5, operators=drops(200, name), plan=plan))
     assert finding.summary.startswith(f"{said} (allowed lateness 30 s)")
+    assert finding.share == (pytest.approx(1000 / 11_000) if name == "dedupe" else None)
 
 
 YEAR_2001, PRODUCER, COLUMN = 1e9, "find the producer that sends late", "check the column of withWatermark"
