@@ -91,6 +91,8 @@ EXAMPLES = {
     "out-of-memory": "Pod orders-exec-1 was OOMKilled",
     "python-worker-killed": f"{LOST_TASK.format(executor='driver')}org.apache.spark.SparkException: Python worker "
     "exited unexpectedly (crashed). Consider setting 'x' to 'true'\nCaused by: java.io.EOFException",
+    "python-worker-not-started": "org.apache.spark.SparkException: Python worker failed to connect back.\n"
+    "Caused by: java.net.SocketTimeoutException: Timed out while waiting for the Python worker to connect back",
     "database-deadlock": f"{OF_FUNCTION}psycopg.errors.DeadlockDetected: deadlock detected",
     "database-locked": f"{OF_FUNCTION}sqlite3.OperationalError: database is locked",
     "database-connections-used-up": f"{OF_FUNCTION}psycopg.OperationalError: connection failed: "

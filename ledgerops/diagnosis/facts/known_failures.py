@@ -306,6 +306,13 @@ KNOWN = (
         "if there is one, give Python workers more memory (spark.executor.pyspark.memory, memoryOverhead)",
     ),
     _known(
+        "python-worker-not-started",
+        r"Python worker failed to connect back",
+        "a Python worker did not start in time",
+        "see whether its machine had free cores and memory then, and start its Python there by hand (PYSPARK_PYTHON)",
+        f"{REPEATED} at the next start; a Python that is not there, or is slow to start, fails again",
+    ),
+    _known(
         "database-deadlock",
         r"\b[Dd]eadlock(Detected| detected| found| victim)",
         "the database ended one of two transactions that waited for each other",
