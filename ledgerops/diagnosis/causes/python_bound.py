@@ -37,12 +37,14 @@ VECTORISE = Remedy(
 )
 
 
-def _workers_wait(view: QueryView) -> bool:
-    """Whether they wait for something else than a core."""
-    use, at_once = cpu_use(view), tasks_at_once(view)
-    if use is None or at_once is None or use.full:
+def _workers_wait(view: QueryView, found: Profile) -> bool:
+    """Whether they wait for something else than a core: what they compute, as many times as long as others make it, is
+    too little for half of their time. Where cores are full, and by whom is not known, nothing tells."""
+    use, at_once, held = cpu_use(view), tasks_at_once(view), found.contention
+    if use is None or at_once is None or (use.full and held is None):
         return False
-    return use.cores_by.get("python_workers", 0.0) < MOSTLY * at_once
+    stretch = held.task_stretch if held is not None else 1.0
+    return stretch * use.cores_by.get("python_workers", 0.0) < MOSTLY * at_once
 
 
 def _tell(view: QueryView, found: Profile) -> Told | None:
@@ -50,7 +52,7 @@ def _tell(view: QueryView, found: Profile) -> Told | None:
     ran = sum(stage.run_seconds for stage in stages)
     if ran <= 0 or sum(stage.cpu_seconds for stage in stages) >= MOSTLY * ran:
         return None  # the JVM itself computes
-    waits, at_once = _workers_wait(view), tasks_at_once(view)
+    waits, at_once = _workers_wait(view, found), tasks_at_once(view)
     divide = waits or (at_once is not None and at_once < (view.cluster.cores or 0))
     then = more_tasks(view, found.duration, waits) if divide and view.trigger.interval else VECTORISE
     # behind `foreachBatch` Spark does not tell the time of the plan's Python workers

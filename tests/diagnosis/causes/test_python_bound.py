@@ -40,10 +40,11 @@ def test_others_are_not(history, case):
     ("they wait", 0.6, 0.2, "find out what the function waits for"),
     ("they compute", 0.9, 1.8, "see at which line the function is"),
     ("others have the cores that they want", 1.0, 0.8, "see at which line the function is"),
+    ("others have the cores, and they hardly want any", 1.0, 0.05, "find out what the function waits for"),
     ("nothing tells", None, 0.0, "see at which line the function is"),
 )
-def test_workers_are_said_to_wait_only_where_cores_are_free(history, busy, workers, step):
-    view = slow(history)
+def test_workers_are_said_to_wait_only_where_they_do_not_wait_for_a_core(history, busy, workers, step):
+    view = slow(history, seconds=[5] * 14)
     [finding] = check(CAUSE, view if busy is None else looked_at(view, busy=busy, python_workers=workers))
 
     assert finding.remedies[0].action.startswith(step)
