@@ -10,6 +10,7 @@ from ledgerops.diagnosis.facts.contention import MIN_PYTHON_CORES, cpu_use
 from ledgerops.diagnosis.harm import late_batches
 from ledgerops.diagnosis.limits import FAR_TIMES, MAX_SAMPLE_AGE_SECONDS
 from ledgerops.model.finding import Remedy
+from ledgerops.model.sources import NAMED
 from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
@@ -89,6 +90,13 @@ def sink_name(view: QueryView) -> str:
 def source_names(view: QueryView) -> str:
     """The names of the sources of the newest batch."""
     return ",".join(source.name for source in view.sources) or view.query
+
+
+def folder_of(view: QueryView, name: str) -> str:
+    """The folder of a source whose name does not tell it, in brackets, such as ` (orders)`; empty of any other."""
+    found = (NAMED[each.kind].folder(each.description) for each in view.sources if each.name == name)
+    folder = next(found, None)
+    return f" ({folder})" if folder else ""
 
 
 def function_computes(view: QueryView) -> bool | None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ledgerops.common.format import duration
+from ledgerops.diagnosis.facts.context import folder_of
 from ledgerops.diagnosis.facts.stall import MIN_STALLED_BATCHES, MIN_STILL_SECONDS, Stall
 from ledgerops.diagnosis.facts.watermark_ahead import MIN_LEAP_SECONDS
 from ledgerops.model.finding import Evidence
@@ -27,13 +28,13 @@ class Silent(NamedTuple):
 
 def silent_input(view: QueryView, stall: Stall) -> Silent | None:
     """Which input it is, by the surest sign that there is; None when nothing tells."""
-    source, observation = _silent_source(stall), _silent_observation(view, stall)
+    source, observation = _silent_source(view, stall), _silent_observation(view, stall)
     if source is not None and observation is not None:
-        return source._replace(alias=f" (observed as {observation.name})")
+        return source._replace(alias=f"{source.alias} (observed as {observation.name})")
     return source or observation or _silent_branch(view, stall)
 
 
-def _silent_source(stall: Stall) -> Silent | None:
+def _silent_source(view: QueryView, stall: Stall) -> Silent | None:
     """The sources without a row since then, while others had some."""
     rows: dict[str, int] = {}
     for batch in stall.batches[1:]:
@@ -44,7 +45,7 @@ def _silent_source(stall: Stall) -> Silent | None:
         return None
     name = ", ".join(sorted(silent))
     evidence = Evidence("rows_of_the_silent_input", 0.0, "rows", "> 0", stall.batches[-1].ended)
-    return Silent("source", name, "", ", which sent none,", evidence)
+    return Silent("source", name, folder_of(view, name), ", which sent none,", evidence)
 
 
 def _silent_observation(view: QueryView, stall: Stall) -> Silent | None:

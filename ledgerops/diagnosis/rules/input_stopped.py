@@ -27,6 +27,7 @@ from statistics import median
 
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.arrivals import arrivals, is_only_input, known_until, last_moves, longest_quiet, others
+from ledgerops.diagnosis.facts.context import folder_of
 from ledgerops.diagnosis.limits import FAR_TIMES, VERY_FAR_TIMES
 from ledgerops.diagnosis.rule import Rule, confidence
 from ledgerops.metrics.first_steps import GENERAL, first_step
@@ -64,15 +65,16 @@ def check(view: QueryView) -> Iterator[Finding]:
         limit = max(limit, FAR_TIMES * longest)
         if silent < limit:
             continue  # so long ago that it is no part of the newest arrivals: the night before
+        name = f"{topic}{folder_of(view, topic)}"
         other = f", and {going_on[0]} still receives rows" if going_on else ""
         yield Finding(
-            f"no row has arrived in {topic} for {duration(silent)}; its longest pause was {duration(longest)}{other}",
+            f"no row has arrived in {name} for {duration(silent)}; its longest pause was {duration(longest)}{other}",
             Component("source", topic),
             (
                 Evidence("seconds_without_arrival", silent, "seconds", f"< {limit:.0f}", known),
                 Evidence("longest_pause_seconds", longest, "seconds", "the longest so far", last),
             ),
-            (first_step("input-stopped", GENERAL, "the query has read all available rows; none arrive", topic=topic),),
+            (first_step("input-stopped", GENERAL, "the query has read all available rows; none arrive", topic=name),),
             confidence=confidence(silent, limit),
             began=last,
             at_most="critical" if going_on else "info",  # whoever sends may simply have nothing to send

@@ -10,6 +10,7 @@ from ledgerops.model.sources.delta import BYTES_PER_BATCH, FILES_PER_BATCH, OUTS
 from ledgerops.model.sources.kind import Limit, Position, SourceKind, has, numbers
 
 ENTRY = "logOffset"
+SOURCE = re.compile(r"(?:FileStream|CloudFiles)Source\[(?:[^\n]*/)?([^/\n]+)/?\]")
 SINK = re.compile(r"FileSink\[([^\n]+)\]")
 SINK_LOG = "_spark_metadata"
 
@@ -18,6 +19,12 @@ def _entry(offset: Any, source: str) -> Position | None:
     """`{"logOffset": 5}`: the newest entry in the source's log, one for each batch that read files."""
     entry = numbers(offset, ENTRY)
     return Position({(source, "0"): entry[0]}) if entry else None
+
+
+def _folder(description: str) -> str | None:
+    """`FileStreamSource[file:/landing/orders]` -> `orders`."""
+    found = SOURCE.fullmatch(description)
+    return found[1] if found else None
 
 
 def sink_log(description: str) -> str | None:
@@ -40,11 +47,12 @@ FILES = SourceKind(
     "files", "files (Spark's own source)",
     ("FileStreamSource[",),
     _entry, (), tried=True, owns=has(ENTRY), limits=(FILES_PER_BATCH, BYTES_PER_BATCH), logs_files=True,
+    folder=_folder,
 )  # fmt: skip
 AUTO_LOADER = SourceKind(
     "autoloader", "Auto Loader",
     ("CloudFilesSource[",),
     _sequence, ("files", "bytes"), tried=False, owns=has("seqNum", "lastBackfillStartTimeMs"), left=outstanding,
-    understood=OUTSTANDING,
+    understood=OUTSTANDING, folder=_folder,
     limits=(Limit("cloudFiles.maxFilesPerTrigger", "files"), Limit("cloudFiles.maxBytesPerTrigger", "bytes")),
 )  # fmt: skip

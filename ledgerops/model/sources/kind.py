@@ -42,6 +42,7 @@ class SourceKind:
     owns: Callable[[Any], bool] = lambda offset: False  # a decoded offset that only this kind has
     left: Callable[[Reported, Any], Left] = lambda metrics, offset: Left()
     label: Callable[[str], str | None] = lambda description: None  # a better name than the class
+    folder: Callable[[str], str | None] = lambda description: None  # tells two of one class apart
     understood: frozenset[str] = frozenset()  # in `metrics`: read by `left`, or repeating the offsets
     limits: tuple[Limit, ...] = ()
     # what the agent finds a table by: the folder of a Delta table, Spark's description of an Iceberg source

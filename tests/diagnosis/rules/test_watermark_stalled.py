@@ -77,6 +77,23 @@ def test_the_silent_input_of_a_join_is_found(history, case, said):
     assert ("(observed as accounts)" in finding.component.detail) is ("(observed as accounts)" in said)
 
 
+def test_a_silent_folder_is_told_by_its_name(history):
+    def of_folders(n, batch):
+        names = ("FileStreamSource", "FileStreamSource-2")
+        folders = ("/in/orders", "/in/payments/")
+        told = [
+            replace(each, name=name, kind="files", description=f"FileStreamSource[file:{folder}]")
+            for each, name, folder in zip(batch.sources, names, folders, strict=True)
+        ]
+        return {"sources": tuple(told)}
+
+    [finding] = RULE.check(retold(joined(history), of_folders))
+
+    assert finding.summary == f"{SILENT}: FileStreamSource-2 (payments), which {NONE}"
+    assert finding.component.name == "FileStreamSource-2"
+    assert finding.remedies[0].action.startswith("find out why FileStreamSource-2 (payments) sends nothing new")
+
+
 @cases(
     "case, name, value",
     ("the first watermark is that of it", {"first_is_silent": True}, "watermark_behind_rows_seconds", None),
