@@ -75,9 +75,14 @@ def sink_kind(view: QueryView) -> SinkKind:
     return next((kind for sign, kind in SINKS.items() if sign in name), "other")
 
 
+def writes_itself(view: QueryView) -> bool:
+    """Whether a function of the user's writes: what it wrote of a batch that failed, it writes again with the batch."""
+    return sink_kind(view) in ("foreach", "foreach_batch")
+
+
 def has_no_python(view: QueryView) -> bool:
     """Whether no task runs Python, by the plan: what `foreach`, `foreachBatch` and a Python source run is not in it."""
-    hidden = sink_kind(view) in ("foreach", "foreach_batch") or any(".python." in s.description for s in view.sources)
+    hidden = writes_itself(view) or any(".python." in s.description for s in view.sources)
     return view.plan.python is False and not hidden
 
 

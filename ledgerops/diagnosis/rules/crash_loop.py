@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from ledgerops.common.format import duration
-from ledgerops.diagnosis.facts.context import may_read_files
+from ledgerops.diagnosis.facts.context import may_read_files, writes_itself
 from ledgerops.diagnosis.facts.exception_text import error_class, first_line, raised_at
 from ledgerops.diagnosis.facts.failures import MIN_FAILURES, crash_loop
 from ledgerops.diagnosis.facts.known_failures import RESUME, explain
@@ -36,6 +36,7 @@ from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import QueryView
 
 SAME = "each start repeats the same batch with the same rows and fails again"
+WRITTEN_AGAIN = f"{SAME}, and the function writes again what it wrote before that"
 ANOTHER = "another start fails again while the cause remains"
 UNRECORDED = "nothing was recorded of the end, as when a driver is killed"
 SET_ASIDE = Remedy(
@@ -63,13 +64,14 @@ def check(view: QueryView) -> Iterator[Finding]:
     restarts = view.history.restarts
     often = f" ({restarts} restarts in all)" if restarts > len(failed) else ""
     failure = explain(exception, may_read_files(view))
+    why = ANOTHER if same == 1 else WRITTEN_AGAIN if writes_itself(view) else SAME
     stop = partial(first_step, "crash-loop", GENERAL if exception else "killed")
     if failure is None:
-        steps: tuple[Remedy, ...] = (stop(SAME if same > 1 else ANOTHER), *((SET_ASIDE,) if exception else ()))
+        steps: tuple[Remedy, ...] = (stop(why), *((SET_ASIDE,) if exception else ()))
     elif RESUME in failure.first_step.action:  # that is what has failed each time
         steps = (stop(failure.first_step.why),)
     else:
-        steps = failure.first_step, stop(SAME if same > 1 else ANOTHER)
+        steps = failure.first_step, stop(why)
     yield Finding(
         f"the query failed {len(failed)} times in {duration(seconds)} and was started again{often}{repeated} "
         f"({kind}): {line}{f'; {failure.happened}' if failure is not None else ''}{raised_at(exception)}",

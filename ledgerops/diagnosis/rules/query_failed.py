@@ -13,8 +13,9 @@ Diagnosis: 1. Read the finding: it has the error class, the first line of the ex
     3. Read the whole stack in the log of the driver. A recording keeps its informative lines:
     `grep -h '"terminated"' RECORDING/*.jsonl | tail -1`. If the stack ends in your own function, a row is the cause.
 Mitigation: check how long the source keeps its rows, so that none are lost while you search. Repair what the exception
-    names, then start the query with the same checkpoint: it repeats the batch that failed. If it fails again in the
-    same batch, a row of that batch is the cause: its offsets are in the Spark log.
+    names, then start the query with the same checkpoint: it repeats the batch that failed, and a function of
+    `foreachBatch` writes again what it had written of it. If it fails again in the same batch, a row of that batch is
+    the cause: its offsets are in the Spark log.
 Evidence:
     ledgerops_query_failures_total: number of `terminated` records of the query with an exception
     failed_batch_id: the highest batchId in the progress records of all runs of the query, plus one
@@ -27,7 +28,7 @@ from collections.abc import Iterator
 from math import inf
 
 from ledgerops.common.format import duration
-from ledgerops.diagnosis.facts.context import may_read_files
+from ledgerops.diagnosis.facts.context import may_read_files, writes_itself
 from ledgerops.diagnosis.facts.exception_text import error_class, exception_class, first_line, place, raised_at
 from ledgerops.diagnosis.facts.failures import application_error, failures
 from ledgerops.diagnosis.facts.known_failures import GONE, RESUME, explain
@@ -41,6 +42,12 @@ REPAIR = first_step("query-failed", GENERAL, "the query fails again while the ca
 WITH_CHECKPOINT = Remedy(
     "start the query with the same checkpoint",
     "it resumes with the batch that failed; a new checkpoint would repeat or lose rows",
+    safe=False,
+)
+WITH_ITS_WRITES = Remedy(
+    WITH_CHECKPOINT.action,
+    "it resumes with the batch that failed: what the function had written of it is there twice, unless it replaces it; "
+    "a new checkpoint would repeat or lose rows",
     safe=False,
 )
 WITH_A_COPY = Remedy(
@@ -78,9 +85,10 @@ def check(view: QueryView) -> Iterator[Finding]:
     same = sorted(each.query for each in others if _shares_checkpoint(view.history, each))
     failure = explain(ended.exception, may_read_files(view))
     step = REPAIR if failure is None else failure.first_step
-    again = WITHOUT_CHECKPOINT if view.plan.temporary_checkpoint else WITH_CHECKPOINT
+    resume = WITH_ITS_WRITES if writes_itself(view) else WITH_CHECKPOINT
+    again = WITHOUT_CHECKPOINT if view.plan.temporary_checkpoint else resume
     again = WITH_A_COPY if failure is not None and failure.name in GONE else again
-    steps = (step,) if RESUME in step.action and again is WITH_CHECKPOINT else (step, again)
+    steps = (step,) if RESUME in step.action and again is resume else (step, again)
     yield Finding(
         f"the query failed {_after(view)} ({kind}): {line}"
         + (f"; {failure.happened}" if failure is not None else "")

@@ -71,6 +71,13 @@ def test_a_batch_whose_number_only_the_checkpoint_knows_is_not_given_one(history
     assert list(RULE.check(loop(history, known=False, done=4))) == []
 
 
+def test_each_start_writes_again_what_a_function_wrote(history):
+    view = loop(history)
+    view.history.plan = replace(view.plan, sink="ForeachBatchSink")
+    [finding] = RULE.check(QueryView(view.history, view.now))
+    assert finding.remedies[0].why.endswith("and the function writes again what it wrote before that")
+
+
 def test_drivers_that_are_killed_one_after_another_are_found(history):
     [finding] = RULE.check(loop(history, deaths=4, killed=True))
     assert finding.summary == (
