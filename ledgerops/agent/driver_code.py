@@ -2,7 +2,7 @@
 
 Spark calls the function in a thread of the driver, and reports nothing of what it does there. A look at all threads
 takes some tens of microseconds, and of the stack only one line is kept: the innermost one of the application's own
-files.
+files, with the package that it calls.
 """
 
 import sys
@@ -17,7 +17,7 @@ import orjson
 
 from ledgerops.agent.plan import batch_session, session_of
 from ledgerops.agent.queue import EventQueue
-from ledgerops.common.python_code import is_library
+from ledgerops.common.python_code import is_library, package_of
 from ledgerops.runtime.runs import Run, Runs
 
 SAMPLE_SECONDS = 0.25
@@ -26,7 +26,7 @@ REPORT_SECONDS = 5.0
 ENTRY = "ForeachBatchFunction.call"  # of pyspark.sql.utils: what Spark calls
 MAX_FRAMES = 200  # of a stack, from its innermost one on
 MAX_LINES = 200  # that are told apart between two reports
-Line = tuple[str, int, str]  # file, line, function
+Line = tuple[str, int, str, str]  # file, line, function, the package that it calls
 
 
 class Called(NamedTuple):
@@ -96,6 +96,7 @@ class DriverCodeCollector:
 def called(frame: FrameType | None) -> Called | None:
     """The innermost line of the application's files in a thread that Spark called; None in any other thread."""
     line: Line | None = None
+    calls = ""
     for _ in range(MAX_FRAMES):
         if frame is None:
             return None
@@ -103,15 +104,17 @@ def called(frame: FrameType | None) -> Called | None:
             given = frame.f_locals
             return Called(given["self"], given.get("jdf"), line) if line is not None else None
         if line is None and not is_library(frame.f_code.co_filename):
-            line = frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name
+            line = frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name, calls
+        calls = package_of(frame.f_code.co_filename)
         frame = frame.f_back
     return None
 
 
 def _most_frequent(lines: Counter[Line]) -> dict[str, object]:
     functions = Counter[tuple[str, str]]()
-    for (file, _, function), count in lines.items():
+    for (file, _, function, _), count in lines.items():
         functions[file, function] += count
     [((file, function), within)] = functions.most_common(1)
-    line = max((count, line) for (name, line, of), count in lines.items() if (name, of) == (file, function))[1]
-    return {"file": file, "line": line, "function": function, "within": within}
+    own = ((count, line, calls) for (name, line, of, calls), count in lines.items() if (name, of) == (file, function))
+    _, line, calls = max(own)
+    return {"file": file, "line": line, "function": function, "within": within, "calls": calls}

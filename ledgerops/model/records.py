@@ -385,11 +385,13 @@ class DriverCode:
     file: str
     line: int  # most frequent one of the function
     function: str
+    calls: str = ""  # the installed package that the line calls, other than Spark's
 
     @property
     def place(self) -> str:
-        """app.py:42 in write_batch"""
-        return f"{self.file.rpartition('/')[2]}:{self.line} in {self.function}"
+        """app.py:42 in write_batch, which calls psycopg"""
+        calls = f", which calls {self.calls}" if self.calls else ""
+        return f"{self.file.rpartition('/')[2]}:{self.line} in {self.function}{calls}"
 
 
 @dataclass(frozen=True, slots=True)

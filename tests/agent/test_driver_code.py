@@ -3,6 +3,7 @@
 import sys
 import threading
 import time
+from functools import partial
 
 import pytest
 
@@ -103,6 +104,31 @@ def test_the_line_of_the_function_is_told_and_not_that_of_the_library_that_it_wa
     assert code.function in ("waits", "waits_for_a_lock") and code.file == __file__
     assert 1 <= code.within <= code.samples
     assert code.place == f"test_driver_code.py:{code.line} in {code.function}"
+
+
+PSYCOPG = "/usr/lib/python3/dist-packages/psycopg/connection.py"
+
+
+@cases(
+    "files, calls",
+    ("a package", [PSYCOPG, "/usr/lib/python3.11/selectors.py"], "psycopg"),
+    ("Python's own", ["/usr/lib/python3.11/socket.py"], ""),
+    ("Spark's", ["/venv/site-packages/pyspark/sql/readwriter.py"], ""),
+)
+def test_the_package_that_the_line_calls_is_told(files, calls):
+    def deepest(places, names):
+        """The innermost frame of a function that calls these files, each the next one."""
+        for place in reversed(places):
+            exec(compile("def go(then, at): return then(at)", place, "exec"), names)
+            names["then"] = partial(names["go"], names["then"])
+        return names["then"](None)
+
+    def function(rows):
+        return deepest(files, {"then": lambda _: called(sys._getframe(1))})
+
+    found = []
+    ForeachBatchFunction(lambda rows: found.append(function(rows))).call("rows", 1)
+    assert found[0].line[3] == calls
 
 
 @pytest.mark.parametrize(("sink", "seconds"), [("ForeachBatchSink", SAMPLE_SECONDS), ("memory", IDLE_SECONDS)])

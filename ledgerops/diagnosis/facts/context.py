@@ -10,6 +10,7 @@ from ledgerops.diagnosis.facts.contention import MIN_PYTHON_CORES, cpu_use
 from ledgerops.diagnosis.harm import late_batches
 from ledgerops.diagnosis.limits import FAR_TIMES, MAX_SAMPLE_AGE_SECONDS
 from ledgerops.model.finding import Remedy
+from ledgerops.model.records import DriverCode
 from ledgerops.model.sources import NAMED
 from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.memo import once
@@ -116,8 +117,19 @@ def function_computes(view: QueryView) -> bool | None:
 def function_place(view: QueryView, since: float) -> str | None:
     """The line at which the function of `foreachBatch` was most often, by the newest samples; None without any since
     then (epoch seconds)."""
+    code = _function_code(view, since)
+    return code.place if code is not None else None
+
+
+def function_calls(view: QueryView, since: float) -> str:
+    """The package that this line calls; empty where none is known."""
+    code = _function_code(view, since)
+    return code.calls if code is not None else ""
+
+
+def _function_code(view: QueryView, since: float) -> DriverCode | None:
     code = view.history.driver_code
-    return code.place if code is not None and code.run_id == view.history.run_id and code.at >= since else None
+    return code if code is not None and code.run_id == view.history.run_id and code.at >= since else None
 
 
 def fitting(steps: Mapping[str, Remedy], view: QueryView) -> Remedy:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Literal, NamedTuple
 
-from ledgerops.diagnosis.facts.context import function_place, sink_kind
+from ledgerops.diagnosis.facts.context import function_calls, function_computes, function_place, sink_kind
 from ledgerops.diagnosis.facts.hang import moves
 from ledgerops.diagnosis.limits import MAX_SAMPLE_AGE_SECONDS
 from ledgerops.metrics.first_steps import GENERAL, first_step
@@ -28,6 +28,28 @@ CLIENTS: Mapping[Whom, tuple[str, ...]] = {
     ),
     "python": ("org.apache.spark.api.python.", "org.apache.spark.sql.execution.python."),
 }  # fmt: skip
+# packages of Python whose caller waits for a database
+DATABASES = frozenset(
+    (
+        "psycopg",
+        "psycopg2",
+        "asyncpg",
+        "pg8000",
+        "pymysql",
+        "aiomysql",
+        "mysql",
+        "oracledb",
+        "pymssql",
+        "sqlalchemy",
+        "pymongo",
+        "cassandra",
+        "redis",
+        "snowflake",
+        "clickhouse_connect",
+        "clickhouse_driver",
+        "trino",
+    )
+)
 SENDERS = ("org.apache.kafka.clients.producer.", "org.apache.spark.sql.kafka010.KafkaDataWriter")
 # where a thread is that waits, also in native code: it parks, sleeps, or reads and writes what may not answer
 STILL = re.compile(
@@ -158,6 +180,9 @@ def _dump(view: QueryView) -> Remedy:
         command = "py-spy dump --pid PID_OF_THE_WORKER" if in_python else f"jstack {jvm}"
         return look("tasks", "the dump shows what the task waits for; a restart destroys it", command=command)
     if sink_kind(view) == "foreach_batch":
+        calls = function_calls(view, running.since)
+        if calls in DATABASES and function_computes(view) is False:
+            return look("database", f"the function waits for {calls}; started again it may wait again")
         why = "no task runs, so the batch waits for that function; a restart destroys what it shows"
         return look("sink function", why, command="py-spy dump --pid PID_OF_THE_DRIVER")
     why = "no task runs, so the batch waits for the driver; a restart destroys what the dump shows"

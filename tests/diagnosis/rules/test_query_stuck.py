@@ -3,7 +3,7 @@ from dataclasses import replace
 
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.query_stuck import RULE
-from ledgerops.model.records import Stack
+from ledgerops.model.records import DriverCode, Stack
 from ledgerops.signals.query_view import QueryView
 from tests.diagnosis.rules.broker import asked
 from tests.diagnosis.rules.crowd import looked_at, watched
@@ -244,6 +244,22 @@ def test_what_the_threads_of_a_batch_wait_for_is_said(history, frame, tasks, wor
     [finding] = RULE.check(view)
 
     assert finding.summary.partition("Processing new data")[2] == words
+    assert finding.remedies[0].action.startswith(step)
+
+
+@cases(
+    "calls, computing, step",
+    ("a database's client", "psycopg", 0.0, LOCKS),
+    ("its rows are worked on", "psycopg", 0.9, "see what the function of foreachBatch does"),
+    ("another package", "requests", 0.0, "see what the function of foreachBatch does"),
+)
+def test_a_function_that_calls_a_database_and_does_not_compute_waits_for_it(history, calls, computing, step):
+    view = history(running=31, plan={"sink": "ForeachBatchSink"})
+    view.history.running = replace(view.history.running, tasks=0, tasks_done=0)
+    view.history.driver_code = DriverCode(view.now, "run-1", 21, 21, "/srv/crm.py", 28, "post", calls)
+    [finding] = RULE.check(looked_at(view, busy=0.5, driver_python=computing))
+
+    assert finding.summary.endswith(f"; the function of foreachBatch is at crm.py:28 in post, which calls {calls}")
     assert finding.remedies[0].action.startswith(step)
 
 
