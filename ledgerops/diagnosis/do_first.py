@@ -34,6 +34,8 @@ def _special(rule: str) -> Iterator[Step]:
         running = FIRST_STEPS["query-stuck"][GENERAL].general
         yield Step("a batch runs for far longer than usual", running)
         yield Step("one batch took far longer than usual", ONE_LONG_BATCH)
+        line = FIRST_STEPS["slow-sink"]["line"].general
+        yield Step("the largest part is the driver's, and the line of the function of foreachBatch is known", line)
         yield from (Step(f"the largest part is {in_words(part)}", step) for part, step in BY_LARGEST_PART.items())
 
 

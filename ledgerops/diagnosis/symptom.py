@@ -3,7 +3,9 @@
 from dataclasses import replace
 
 from ledgerops.common.format import duration
+from ledgerops.diagnosis.batch_parts import DRIVER
 from ledgerops.diagnosis.facts import state_cost
+from ledgerops.diagnosis.facts.context import function_place
 from ledgerops.diagnosis.facts.waiting import seen_doing, steps
 from ledgerops.diagnosis.limits import FAR_TIMES
 from ledgerops.diagnosis.profile import profile
@@ -40,6 +42,10 @@ def with_largest_part(finding: Finding, view: QueryView) -> Finding:
     first = BY_LARGEST_PART[part.name]
     step = Remedy(first, LARGEST, general=first)
     where = f"the largest part of a batch is {in_words(part.name)}: {duration(part.now)} of {duration(typical)}"
+    line = function_place(view, since=found.splits[0].batch.started) if part.name in DRIVER else None
+    if line is not None:
+        where = f"{where}, and the function of foreachBatch is mostly at {line}"
+        step = first_step("slow-sink", "line", LARGEST, line=line)
     longest = max([running, *(batch.duration for batch in view.batches[-RECENT_BATCHES:])])
     if longest > max(FAR_TIMES * typical, interval):
         took = "has run for" if longest == running else "took"

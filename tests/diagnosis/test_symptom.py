@@ -4,6 +4,7 @@ from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.symptom import with_largest_part
 from ledgerops.model.finding import Component, Finding
 from ledgerops.model.records import DriverCode
+from tests.diagnosis.conftest import stage
 from tests.diagnosis.contradictions import contradictions
 
 
@@ -50,6 +51,22 @@ def test_of_two_long_batches_none_is_said_to_be_the_only_one(history):
     told = with_largest_part(Finding("late", Component("query", "q"), (), (), 0.5, rule="freshness-breach"), view)
     assert told.summary == "late; a batch took 54 s, a typical one takes 1.0 s"
     assert [each.why for each in told.remedies] == ["a typical batch is far shorter"]
+
+
+def test_the_time_of_the_driver_is_told_with_the_line_of_the_function_that_takes_it(history):
+    stages = [stage(wall=0.3, began=0.2), stage(wall=0.3, began=3.5)]
+    view = history(
+        warm=0, seconds=[4.0] * 8, phases={"add_batch": 3.9}, stages=stages, plan={"sink": "ForeachBatchSink"}
+    )
+    late = Finding("late", Component("query", "q"), (), (), 0.5, rule="trigger-overrun")
+    assert with_largest_part(late, view).summary.endswith(": 3.0 s of 4.0 s")
+
+    view.history.driver_code = DriverCode(view.now, "run-1", 21, 21, "/srv/crm.py", 28, "post")
+    told = with_largest_part(late, view)
+    assert told.summary.endswith("s of 4.0 s, and the function of foreachBatch is mostly at crm.py:28 in post")
+    assert [each.action for each in told.remedies] == [
+        "look at crm.py:28 in post: the function of foreachBatch spends most of its time there"
+    ]
 
 
 def test_without_a_typical_batch_the_running_one_says_where_it_is(history):
