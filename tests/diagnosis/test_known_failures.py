@@ -114,6 +114,9 @@ EXAMPLES = {
     "too-many-open-files": "org.rocksdb.RocksDBException: While open a file: /tmp/r/000123.sst: Too many open files",
     "checkpoint-newer": "[CANNOT_LOAD_STATE_STORE.INVALID_CHANGE_LOG_READER_VERSION] An error occurred during loading "
     "state. The change log reader version cannot be 3.",
+    "real-time-not-supported": "org.apache.spark.SparkIllegalArgumentException: [STREAMING_REAL_TIME_MODE.OPERATOR_OR_"
+    "SINK_NOT_IN_ALLOWLIST] Streaming real-time mode has the following limitation: The operator(s): org.apache.spark."
+    "sql.execution.python.ArrowEvalPythonExec is not in the operator allowlist for Real-Time Mode.",
     "unreachable": "java.net.ConnectException: Connection refused",
 }
 LOADING = "org.apache.spark.SparkException: [CANNOT_LOAD_STATE_STORE.{}] An error occurred during loading state.\n"

@@ -12,7 +12,7 @@ PARTITION = re.compile(r"\b(?:partition|TopicPartition)\W{1,3}([\w.]+-\d+)\b|\b(
 OFFSET = re.compile(r"\boffset\W{1,3}(?:is\s+)?(\d+)\b", re.I)
 # what an exception quotes of a row: "The value 'x' of the type", "string to float: 'x'", "base 10: 'x'"
 VALUE = re.compile(r"(\b(?:values?|input|string to \w+:|base \d+:) )'[^']*'", re.IGNORECASE)
-MAX_LINE_CHARACTERS = 160  # of the exception's first line that are shown
+MAX_LINE_CHARACTERS = 160  # of the exception's first line that are shown, besides its error condition
 CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
 WRAPPER = "FOREACH_BATCH_USER_FUNCTION_ERROR"  # says where it was raised and not what
 # exceptions that only say that another one was raised, and which comes after them as their cause
@@ -47,7 +47,9 @@ def first_line(exception: str) -> str:
     if colon and rest and " " not in name:
         line = f"{name.rsplit('.', 1)[-1]}: {rest}"
     line = VALUE.sub(r"\1'...'", line).rstrip(":")
-    return line if len(line) <= MAX_LINE_CHARACTERS else line[: MAX_LINE_CHARACTERS - 3] + "..."
+    condition = CONDITION.search(line, 0, MAX_LINE_CHARACTERS)
+    most = MAX_LINE_CHARACTERS + (len(condition[0]) if condition else 0)
+    return line if len(line) <= most else line[: most - 3] + "..."
 
 
 def _cause(lines: list[str]) -> str | None:

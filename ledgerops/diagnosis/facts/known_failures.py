@@ -418,6 +418,13 @@ KNOWN = (
         "an older version cannot read the files of a newer one",
     ),
     _known(
+        "real-time-not-supported",
+        r"\[STREAMING_REAL_TIME_MODE\.",
+        "real-time mode does not run a part of the query",
+        "take out of the query what the exception names, or start it with a trigger of processing time",
+        "it is checked before the first batch, so each start fails again",
+    ),
+    _known(
         "unreachable",
         r"ConnectException|Connection refused|UnknownHostException|NoRouteToHostException",
         "a server that the query needs cannot be reached",

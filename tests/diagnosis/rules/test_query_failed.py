@@ -197,6 +197,7 @@ DIRECT = "\nThe above exception was the direct cause of the following exception:
         (f"{PROXY}{WORKER}{OF_LIBRARY.replace('KeyError: 1', 'app.Rejected: no key')}", "Rejected: no key"),
         (f"{PROXY}{WORKER}Traceback (most recent call last):\n  File", WORKER.rpartition(".")[2].rstrip(":\n")),
         ("x" * 500, "x" * 157 + "..."),
+        ("[A_CONDITION] " + "x" * 500, "[A_CONDITION] " + "x" * 156 + "..."),
         ("Something went wrong: it was bad", "Something went wrong: it was bad"),
     ],
 )
