@@ -36,7 +36,7 @@ from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import QueryView
 
 SAME = "each start repeats the same batch with the same rows and fails again"
-WRITTEN_AGAIN = f"{SAME}, and the function writes again what it wrote before that"
+WRITTEN_AGAIN = f"{SAME}, and the sink's function writes again what it wrote before that"
 ANOTHER = "another start fails again while the cause remains"
 UNRECORDED = "nothing was recorded of the end, as when a driver is killed"
 SET_ASIDE = Remedy(

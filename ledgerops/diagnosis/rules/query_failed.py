@@ -46,8 +46,8 @@ WITH_CHECKPOINT = Remedy(
 )
 WITH_ITS_WRITES = Remedy(
     WITH_CHECKPOINT.action,
-    "it resumes with the batch that failed: what the function had written of it is there twice, unless it replaces it; "
-    "a new checkpoint would repeat or lose rows",
+    "it resumes with the batch that failed: what the sink's function had written of it is there twice, unless it "
+    "replaces it; a new checkpoint would repeat or lose rows",
     safe=False,
 )
 WITH_A_COPY = Remedy(

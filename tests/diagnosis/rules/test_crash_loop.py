@@ -75,7 +75,7 @@ def test_each_start_writes_again_what_a_function_wrote(history):
     view = loop(history)
     view.history.plan = replace(view.plan, sink="ForeachBatchSink")
     [finding] = RULE.check(QueryView(view.history, view.now))
-    assert finding.remedies[0].why.endswith("and the function writes again what it wrote before that")
+    assert finding.remedies[0].why.endswith("and the sink's function writes again what it wrote before that")
 
 
 def test_drivers_that_are_killed_one_after_another_are_found(history):

@@ -328,7 +328,7 @@ def test_to_start_the_query_is_told_once(history, exception, actions):
 )
 def test_what_a_function_wrote_of_the_batch_is_written_again(history, sink, twice):
     [finding] = RULE.check(history(exception=STACK, plan={"sink": sink}))
-    assert ("what the function had written of it is there twice" in finding.remedies[1].why) is twice
+    assert ("what the sink's function had written of it is there twice" in finding.remedies[1].why) is twice
 
 
 FILE_GONE = "[FAILED_READ_FILE.FILE_NOT_EXIST] x"
