@@ -85,10 +85,9 @@ class Baseline:
     @kept
     def usual(self) -> Sequence[Progress]:
         """The batches with rows that were in time before the latest few; empty if they are too few to compare with."""
-        interval = self.trigger.interval
-        limit = OVER_RATIO * interval if interval else float("inf")
-        older = self.steady[: -RECENT_BATCHES - 1]
-        with_rows = [batch for batch in older if batch.duration <= limit and batch.rows > 0]
+        interval, older = self.trigger.interval, self.steady[: -RECENT_BATCHES - 1]
+        in_time = _mostly_in_time(older, OVER_RATIO * interval) if interval else older
+        with_rows = [batch for batch in in_time if batch.rows > 0]
         if not interval:
             with_rows = _before_change(with_rows)
         if len(with_rows) < MIN_USUAL_BATCHES:
@@ -113,6 +112,14 @@ class Baseline:
         return Slowdown(seconds / allowed, seconds, usual_seconds, rows, usual_rows) if allowed > 0 else None
 
 
+def _mostly_in_time(older: Sequence[Progress], limit: float) -> list[Progress]:
+    """Those that took at most `limit` seconds, as most of the MIN_USUAL_BATCHES around them: one among late batches is
+    in time by chance, and a query that was late from its first batch has no healthy past."""
+    fits, beside = [batch.duration <= limit for batch in older], MIN_USUAL_BATCHES // 2
+    around = [fits[max(0, place - beside) : place + beside + 1] for place in range(len(fits))]
+    return [batch for batch, fit, near in zip(older, fits, around, strict=True) if fit and 2 * sum(near) > len(near)]
+
+
 def _before_change(older: Sequence[Progress]) -> list[Progress]:
     """Without the newest of them that already take longer: where no interval says that a batch was late, a change that
     lasts for more than a few batches would become part of what is usual."""
@@ -134,8 +141,7 @@ def _slower(rows: float, seconds: float, usual_rows: float, usual_seconds: float
 def _differ(older: Sequence[Progress], latest: Sequence[Progress]) -> bool:
     """Whether the latest batches take longer, or have more rows a second to take.
 
-    Where no interval says that the older batches were in time, they are usual only if something changed since: a query
-    that was slow from its first batch has no healthy past.
+    Where no interval says that the older batches were in time, they are usual only if something changed since.
     """
     rows, usual_rows = median(batch.rows for batch in latest), median(batch.rows for batch in older)
     seconds, usual_seconds = median(batch.duration for batch in latest), median(batch.duration for batch in older)

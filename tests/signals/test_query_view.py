@@ -158,12 +158,12 @@ def test_the_interval_of_a_plan_that_was_not_read(batches, interval):
     assert view(batches).trigger.interval == interval
 
 
-def back_to_back(durations, rows):
+def back_to_back(durations, rows, interval=None):
     batches, end = [], 0.0
     for number, (took, count) in enumerate(zip(durations, rows, strict=True)):
         end += took
         batches.append(batch(number, started=T0 + end - took, duration=took, rows=count))
-    return view(batches, plan={"trigger": None, "trigger_interval": None})
+    return view(batches, plan={"trigger": "processing_time" if interval else None, "trigger_interval": interval})
 
 
 @cases(
@@ -174,6 +174,19 @@ def back_to_back(durations, rows):
 )
 def test_what_is_usual_without_an_interval(durations, rows, longest):
     assert max(each.duration for each in back_to_back(durations, rows).baseline.usual) == longest
+
+
+@cases(
+    "durations, longest",
+    ("it became late", [0.5] * 40 + [1.6] * 30, 0.5),
+    ("it has been late for longer than it was in time", [0.5] * 40 + [1.6] * 80, 0.5),
+    ("one in four was late before, too", [0.5, 0.5, 0.5, 1.9] * 10 + [1.6] * 10, 0.5),
+    ("late from the first batch", [1.6] * 60, None),
+    ("late from the first batch, and one in five is in time by chance", [1.6, 1.4, 0.9, 1.3, 1.5] * 12, None),
+)
+def test_what_is_usual_was_in_time_among_batches_in_time(durations, longest):
+    usual = back_to_back(durations, [100] * len(durations), 1.0).baseline.usual
+    assert max((each.duration for each in usual), default=None) == longest
 
 
 SIZES = [1000, 2000, 4000, 8000, 3000, 5000, 6000, 7000, 2500]

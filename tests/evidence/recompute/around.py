@@ -141,8 +141,11 @@ def _judged(tape: Tape) -> list[list[Batch]]:
 
 
 def _usual(tape: Tape) -> list[Batch]:
-    """Batches before the newest four that had rows and were in time."""
-    found = [b for b in tape.steady[:-4] if b.rows and not 0 < 1.05 * tape.interval < b.seconds]
+    """Batches before the newest four that had rows and were in time, as most of the five around them."""
+    older = tape.steady[:-4]
+    in_time = [not 0 < 1.05 * tape.interval < batch.seconds for batch in older]
+    mostly = [median(in_time[max(0, place - 2) : place + 3]) > 0.5 for place in range(len(older))]
+    found = [b for b, fits, most in zip(older, in_time, mostly, strict=True) if b.rows and fits and most]
     return found if len(found) >= 5 else []
 
 
