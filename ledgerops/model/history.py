@@ -139,7 +139,8 @@ class History:
         self.ended: Ended | None = None  # None while a run is on
         self.ends: deque[Ended] = deque(maxlen=MAX_ENDS)  # of all remembered runs, oldest first
         self.last_seen: float | None = None  # the last event: start, progress or idle
-        self.told_at: float | None = None  # when the newest progress or idle event came, however old what it tells is
+        self.told_at: float | None = None  # when the newest progress or idle event came
+        self.told_late = 0.0  # seconds that it came after what it tells
         self.last_progress: float | None = None  # when the last batch ended
         self.idle_since: float | None = None
         self.stepped: ClockStep | None = None  # until the next batch
@@ -296,6 +297,10 @@ class History:
         self.heads.append(heads)
         note_heads(self.head_times, heads.at, heads.latest.items())
         note_heads(self.earliest_times, heads.at, heads.earliest.items())
+
+    def note_told(self, at: float, happened: float) -> None:
+        """Notes when Spark told of the end of a batch or of an idle moment: a slow listener delays all others."""
+        self.told_at, self.told_late = at, at - happened
 
     def add_tables(self, tables: Tables) -> Sequence[TableCommit]:
         """Keeps a sample of the query's tables, and returns the commits in it that are new: each counts once. What a

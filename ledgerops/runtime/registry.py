@@ -78,7 +78,7 @@ class QueryRegistry:
             self._separate(state, progress.run_id, progress.started, begins=True)
             if state.history.add(progress) and self._counts:
                 state.totals.add(progress)
-            state.history.told_at = seen.at
+            state.history.note_told(seen.at, progress.ended)
             return state
         run_id = seen.data.get("runId") or seen.data.get("run_id")
         if not isinstance(run_id, str):
@@ -220,7 +220,7 @@ def _apply(history: History, seen: Observation, record: Any, run_id: str, at: fl
         case "started":
             history.start(at, str(seen.data.get("id") or run_id), run_id)
         case "idle":
-            history.told_at = seen.at
+            history.note_told(seen.at, at)
             if not history.is_late(run_id, at):
                 history.idle(at)
         case "terminated":

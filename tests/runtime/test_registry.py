@@ -421,6 +421,7 @@ def test_when_an_event_came_is_known_beside_what_it_tells():
     late = replace(progress(batchId=7), at=T0 + 90.0)
     history = registry(event("started", name="daily_counts"), late).queries["daily_counts"].history
     assert (history.told_at, history.last_seen) == (T0 + 90.0, history.last.ended)
+    assert history.told_late == T0 + 90.0 - history.last.ended
 
 
 def test_forgetting_times_keeps_runs_ends_and_totals():

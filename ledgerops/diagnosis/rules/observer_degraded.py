@@ -1,7 +1,8 @@
 """Observer degraded: the data of ledgerops about this query may be incomplete.
 
 Meaning: ledgerops is missing data of this driver. Its worker could not keep up and dropped events, a collector fails
-    repeatedly, the worker is busy nearly all the time, or it has stopped and reports nothing.
+    repeatedly, the worker is busy nearly all the time, or it has stopped and reports nothing. Or Spark tells late what
+    happens: it calls one listener after another, and a slow one of the application delays them all.
 Impact: metrics have gaps, and causes may be missed. The query itself is not affected. Every query of the driver has
     this finding, because the missing data concerns them all; the alert LedgerObserverDegraded fires once for the
     driver.
@@ -12,6 +13,7 @@ Diagnosis: 1. Search the log of the driver for `only counted`: each failure is l
     3. If no collector fails, check `ledgerops_listener_queue_size`, `ledgerops_listener_dropped_total` and
     `rate(ledgerops_worker_seconds_total{instance="INSTANCE"}[5m])` by `step`. A full queue or a worker near 1 second
     per second means too many batches for one worker.
+    4. If events come late, a thread dump of the driver shows at which listener Spark waits.
 Mitigation: do not restart the job because of this finding. For `tasks` and `host`, check the setting ui_url and whether
     the driver has a free core. For `kafka`, check the broker address and the credentials. For `recording`, free
     disk space. If the worker is too busy, raise the trigger interval of queries with very short ones, or switch off the
@@ -22,6 +24,7 @@ Evidence:
     dropped_events: growth of `dropped` within these 60 s
     queue_share: queue_size / queue_limit of the newest record
     seconds_since_last_look: now - the newest record `observer`, if no event of the query is newer
+    event_delay_seconds: when the newest progress or idle event came - the end of the batch, or the instant, it tells of
     worker_busy_ratio: growth of worker_seconds in these 60 s / the time between the two records
 """
 
@@ -33,11 +36,13 @@ from ledgerops.diagnosis.limits import MOSTLY, NEARLY_ALL
 from ledgerops.diagnosis.rule import LIKELY, Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
+from ledgerops.model.history import History
 from ledgerops.model.records import Observer
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.run import WINDOW_SECONDS
 
 RECENT_SECONDS = 20.0  # an earlier error may have been the last; over less the worker's share is chance
+DELAY = "event_delay_seconds"
 MIN_ERRORS = 3  # of a collector: one or two happen while a driver starts or stops
 
 
@@ -59,19 +64,21 @@ def check(view: QueryView) -> Iterator[Finding]:
     if len(records) < 2 or records[-1].at < view.now - MIN_UNWATCHED_SECONDS:
         return
     failing = _failing_collectors(records)
-    gaps = list(_gaps(records, failing))
+    gaps = list(_gaps(records, failing, view.history))
     if gaps:
         yield Finding(
             f"the data about this query has gaps: {'; '.join(words for words, _ in gaps)}",
             Component("observer", "ledgerops", " and ".join(failing) or "events"),
             tuple(evidence for _, evidence in gaps),
-            (_remedy(failing),),
+            (_remedy(failing, gaps[0][1].name),),
             confidence=LIKELY,
             began=_gaps_began(records, failing),
         )
 
 
-def _gaps(records: Sequence[Observer], failing: Mapping[str, int]) -> Iterator[tuple[str, Evidence]]:
+def _gaps(
+    records: Sequence[Observer], failing: Mapping[str, int], history: History
+) -> Iterator[tuple[str, Evidence]]:
     """What is missing, in words and as a number."""
     first, newest = records[0], records[-1]
     seconds, dropped, errors = newest.at - first.at, newest.dropped - first.dropped, sum(failing.values())
@@ -92,9 +99,14 @@ def _gaps(records: Sequence[Observer], failing: Mapping[str, int]) -> Iterator[t
     if busy >= NEARLY_ALL and seconds >= RECENT_SECONDS:
         words = f"the worker is busy {busy:.0%} of the time"
         yield words, Evidence("worker_busy_ratio", busy, "ratio", f"< {NEARLY_ALL:g}", newest.at)
+    if history.told_at is not None and (late := history.told_late) >= MIN_UNWATCHED_SECONDS:
+        words = f"Spark told of its newest batch {duration(late)} late"
+        yield words, Evidence(DELAY, late, "seconds", f"< {MIN_UNWATCHED_SECONDS:g}", history.told_at)
 
 
-def _remedy(failing: Mapping[str, int]) -> Remedy:
+def _remedy(failing: Mapping[str, int], largest: str) -> Remedy:
+    if largest == DELAY:
+        return first_step("observer-degraded", "late", "Spark calls one listener after another")
     if {"tasks", "host"} & failing.keys():
         return first_step("observer-degraded", "tasks", "tasks and executors are read there")
     if failing:

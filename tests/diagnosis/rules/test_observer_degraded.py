@@ -41,6 +41,19 @@ def test_a_worker_that_hardly_keeps_up_or_an_observer_that_has_stopped_is_found(
 
 
 @cases(
+    "late, said",
+    ("40 s", 40.0, []),
+    ("48 s", 48.0, ["the data about this query has gaps: Spark told of its newest batch 48 s late"]),
+)
+def test_events_that_come_late_are_told_and_the_slow_listener_is_looked_for(history, late, said):
+    view = history()
+    view.history.note_told(view.now, view.now - late)
+    found = list(RULE.check(watched(view, [{}] * 12)))
+    assert [finding.summary for finding in found] == said
+    assert all("spark-listener-group-streams" in finding.remedies[0].action for finding in found)
+
+
+@cases(
     "looks, quiet_for",
     ("the first look", [{}], 0),
     ("healthy", [{}] * 12, 0),
