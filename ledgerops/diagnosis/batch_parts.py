@@ -10,9 +10,10 @@ is read: run / slots would do), by executor, or by one task without more rows (t
 
 The even time of all stages is shared out like the tasks' run time: `python` (Spark's "time to run Python workers"),
 `gc`, the state's times, `shuffle` (waits for blocks, writing them), `cpu` beyond `state_update`, which Spark counts
-with the rows' way to the operator; each at most what is left. In stages that spilled, what would be `cpu` or `waiting`
-is `spill`. The rest waits: in a stage that reads, one that writes (the last, or one that wrote records and no shuffle:
-an earlier write of `foreachBatch`, or one before a table's commit), or elsewhere (`waiting`).
+with the rows' way to the operator; each at most what is left. In stages that spilled, what would be `cpu` or waits is
+`spill` for as long as so many bytes can take. The rest waits: in a stage that reads, one that writes (the last, or one
+that wrote records and no shuffle: an earlier write of `foreachBatch`, or one before a table's commit), or elsewhere
+(`waiting`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -68,7 +69,7 @@ DESCRIBED: Mapping[str, str] = {  # in one sentence each, in the order in which 
     "state_stall": "rocksdbWriterStallLatencyMs of the state operators, in nanoseconds: stalled writes of RocksDB",
     "state_update": "allUpdatesTimeMs and allRemovalsTimeMs of the state operators, less stalls and Python's time",
     "shuffle": "waiting for the blocks of a shuffle, and writing them",
-    "spill": "computing and waiting in stages that spilled, of batches that spill at least 16 MiB",
+    "spill": "computing and waiting in stages that spilled, at most a second of a task for each 16 MiB of them",
     "cpu": "CPU time of tasks that is in no other part",
     "waiting": "tasks that neither compute nor report what they do, in a stage that neither reads nor writes, or does "
     "both",
@@ -93,7 +94,7 @@ MAX_READ_STAGES = 8  # of a batch whose recording does not tell whether there we
 PYTHON_OPERATORS = ("pandas", "pyspark", "python")  # in the names of state operators that run Python
 STALL = "rocksdbWriterStallLatencyMs"  # nanoseconds, whatever its name says (RocksDBStateStoreProvider, 3.2 to 4.2)
 
-MIN_SPILL_BYTES = 16 * 2**20  # of a batch: less is written and read in a moment
+SPILLED_BYTES_PER_SECOND = 16 * 2**20  # of a task, at the least: in the recorded drills three to five times as many
 MIN_TASKS_PER_CORE = 10  # of tiny tasks; Spark's tuning guide recommends 2 to 3
 ENOUGH_TASKS_PER_CORE = 3
 MAX_TINY_SECONDS = 0.25  # Spark's tuning guide still calls 0.2 s efficient; here a task may also commit a state store
@@ -407,15 +408,19 @@ def _inside(batch: Progress, tasks: TaskSummary, stages: Sequence[StageSplit], f
     for part, seconds in _wanted(batch, tasks).items():
         known[part] = min(max(0.0, seconds), left)
         left -= known[part]
-    spills = sum(stage.spill_bytes for stage in tasks.stages) >= MIN_SPILL_BYTES  # so much that it matters
-    spilled = {stage.stage_id for stage in tasks.stages if spills and stage.spill_bytes}
     # the rows of scans, and those stages that get mostly such rows from a shuffle
     most = sum(each.records for each in scans(batch, tasks.stages)) / MOSTLY
     again = (each for each in reads_again(batch, tasks.stages) if each.records <= most and not _few(each))
     scanned = {stage.stage_id for stage in again}
-    for part, stage, share in _rest(tasks, known.pop("cpu"), left, facts):
-        whose = "table_scan" if stage in scanned else "spill" if stage in spilled else part
-        known[whose] = known.get(whose, 0.0) + share
+    for part, stage, seconds in _rest(tasks, known.pop("cpu"), left, facts):
+        if stage.stage_id in scanned:
+            part = "table_scan"
+        elif stage.spill_bytes:
+            explained = stage.spill_bytes / SPILLED_BYTES_PER_SECOND
+            spilling = seconds * explained / max(explained, stage.run_seconds)
+            known["spill"] = known.get("spill", 0.0) + spilling
+            seconds -= spilling
+        known[part] = known.get(part, 0.0) + seconds
     return parts | {part: seconds / ran * even for part, seconds in known.items()}
 
 
@@ -439,15 +444,15 @@ def _wanted(batch: Progress, tasks: TaskSummary) -> dict[str, float]:
     return wanted
 
 
-def _rest(tasks: TaskSummary, cpu: float, waiting: float, facts: Facts) -> Iterator[tuple[str, int, float]]:
-    """The task seconds of computing and of waiting by what each stage does: (part, stage id, seconds)."""
+def _rest(tasks: TaskSummary, cpu: float, waiting: float, facts: Facts) -> Iterator[tuple[str, StageSummary, float]]:
+    """The task seconds of computing and of waiting by what each stage does."""
     computed = sum(stage.cpu_seconds for stage in tasks.stages)
     idle = {s.stage_id: max(0.0, s.run_seconds - s.cpu_seconds - s.gc_seconds) for s in tasks.stages}
     total = sum(idle.values())
     last = tasks.stages[-1]
     for stage in tasks.stages:
         share = stage.cpu_seconds / computed if computed > 0 else 1 / len(tasks.stages)
-        yield "few_rows" if _few(stage) else "cpu", stage.stage_id, cpu * share
+        yield "few_rows" if _few(stage) else "cpu", stage, cpu * share
         reads = not stage.reads_shuffle and stage.records > 0
         # rows that go to the driver, as those of a broadcast, are not written
         writes = stage is last or (not stage.shuffle_write_bytes and bool(stage.slowest_wrote))
@@ -456,4 +461,4 @@ def _rest(tasks: TaskSummary, cpu: float, waiting: float, facts: Facts) -> Itera
             part = "python"
         if part == "sink_wait" and not facts.sink_waits:
             part = "waiting"
-        yield part, stage.stage_id, waiting * (idle[stage.stage_id] / total if total > 0 else 1 / len(tasks.stages))
+        yield part, stage, waiting * (idle[stage.stage_id] / total if total > 0 else 1 / len(tasks.stages))

@@ -295,7 +295,8 @@ EACH, LAST = ("source_wait", "sink_wait", "waiting"), {"sink_wait": 4 / 3}
     ("for a hundred documents", [BOTH | DOCUMENTS], TWO, {"cpu": 4.0}),
     ("for a hundred documents of a shuffle", [WRITES | DOCUMENTS | SHUFFLED], TWO, {"cpu": 4.0}),
     ("spills", [WRITES | {"spill_bytes": 2**28}], TWO, {"spill": 4.0}),
-    ("spills a little", [WRITES | {"spill_bytes": 2**20}], TWO, {"sink_wait": 4.0}),
+    ("spills for half of it", [WRITES | {"spill_bytes": 2**26}], TWO, {"spill": 2.0, "sink_wait": 2.0}),
+    ("spills a little", [WRITES | {"spill_bytes": 2**20}], TWO, {"spill": 1 / 32, "sink_wait": 4 - 1 / 32}),
 )
 def test_tasks_that_neither_compute_nor_report_wait_for_what_their_stage_does(stages, facts, expected):
     each = 4.0 / len(stages)

@@ -54,6 +54,7 @@ def test_other_caches_are_not(history, share, most):
 @cases(
     "stages",
     ("a little", spilling(MIB)),
+    ("the tasks compute far longer than so many bytes take", spilling(20 * MIB)),
     ("another stage takes the time", spilling(200 * MIB, 0.6)),
     ("the collector takes it", spilling(200 * MIB, gc=0.8)),
 )

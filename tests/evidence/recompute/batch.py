@@ -9,7 +9,7 @@ PHASES = {
     "latest_offset": "latestOffset", "get_batch": "getBatch", "query_planning": "queryPlanning",
     "wal_commit": "walCommit", "commit_offsets": "commitOffsets", "add_batch": "addBatch",
 }  # fmt: skip
-SPILLED_BYTES = 16 * 2**20  # of a batch, from which its spilling counts
+SPILL_RATE = 16 * 2**20  # bytes that a task spills in a second, at the least
 
 
 def parts_of(tape: Tape, batch: Batch) -> Counter[str]:
@@ -114,16 +114,17 @@ def _of_tasks(tape: Tape, batch: Batch, stages: Sequence[Json]) -> Iterator[tupl
     computing = min(computing, left)
     waiting = left - computing
     idle = [max(0.0, stage["run_seconds"] - stage["cpu_seconds"] - stage["gc_seconds"]) for stage in stages]
-    spills = total_of(stages, "spill_bytes") >= SPILLED_BYTES
     scanned = total_of(table_stages(batch, stages), "records")
     for place, stage in enumerate(stages):
         computed, waits = _roles(stage, _writes(stages[place:]))
+        computes = computing * (stage["cpu_seconds"] / cpu if cpu else 1 / len(stages))
+        waited = waiting * (idle[place] / sum(idle) if sum(idle) else 1 / len(stages))
+        spilling = min(1.0, stage["spill_bytes"] / SPILL_RATE / (stage["run_seconds"] or 1e-9))
         if _reads_more(batch, stage) and stage["records"] <= 2 * scanned:
-            computed = waits = "table_scan"
-        elif spills and stage["spill_bytes"]:
-            computed = waits = "spill"
-        yield computed, computing * (stage["cpu_seconds"] / cpu if cpu else 1 / len(stages))
-        yield waits, waiting * (idle[place] / sum(idle) if sum(idle) else 1 / len(stages))
+            computed, waits, spilling = "table_scan", "table_scan", 0.0
+        yield "spill", (computes + waited) * spilling
+        yield computed, computes * (1 - spilling)
+        yield waits, waited * (1 - spilling)
 
 
 def table_stages(batch: Batch, stages: Sequence[Json]) -> Sequence[Json]:
