@@ -79,6 +79,7 @@ class Waiting(NamedTuple):
     tasks: int  # 0 for the driver
     frame: str  # the class and method in which it is called, if any
     still: bool = True  # no task ended and no job began between the two looks
+    last_of: int = 0  # the tasks of its jobs, where all but this one have ended
 
     @property
     def sends(self) -> bool:
@@ -88,7 +89,8 @@ class Waiting(NamedTuple):
     @property
     def words(self) -> str:
         """2 tasks wait for the broker (KafkaConsumer.poll)"""
-        who = {0: "the driver", 1: "its task"}.get(self.tasks, f"its {self.tasks} tasks")
+        one = f"the last of its {self.last_of} tasks" if self.last_of else "its task"
+        who = {0: "the driver", 1: one}.get(self.tasks, f"its {self.tasks} tasks")
         does = f"{who} {WORDS[self.whom].format(s='' if self.tasks > 1 else 's')}"
         where = "code of the plan" if GENERATED in self.frame else ".".join(self.frame.split(".")[-2:])
         return f"{does} ({where})" if where else does
@@ -113,7 +115,8 @@ def waiting(view: QueryView) -> Waiting | None:
     before, now = (_seen(look, pending) for look in looks)
     if before is None or now is None or before.whom != now.whom:
         return None
-    return now._replace(still=running.moved < looks[0].at)
+    last_of = (running.tasks or 0) if running.tasks_done and pending == now.tasks == 1 else 0
+    return now._replace(still=running.moved < looks[0].at, last_of=last_of)
 
 
 def seen_doing(view: QueryView) -> str:

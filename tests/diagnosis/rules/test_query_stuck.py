@@ -318,6 +318,22 @@ def test_tasks_that_compute_are_not_told_to_hang_nor_to_be_started_again(history
     assert finding.remedies[0].action.startswith("see in the Spark UI, page Jobs" if words else DUMP)
 
 
+@cases(
+    "tasks, done, who",
+    ("the others have ended", 8, 7, "the last of its 8 tasks computes"),
+    ("one is all there is", 1, 0, "its task computes"),
+    ("one waits for a slot, so another may look the same", 8, 6, "its task computes"),
+)
+def test_one_task_that_computes_is_told_as_the_last_one_where_the_others_have_ended(history, tasks, done, who):
+    view = stacked(history(running=31, message="Processing new data"), "a.Task.run", "a.Task.run")
+    alone = (Stack(True, 1, (REGEX, "a.Task.run"), True),)
+    view.history.stacks = tuple(replace(look, stacks=alone) for look in view.history.stacks)
+    view.history.running = replace(view.history.running, tasks=tasks, tasks_done=done)
+    [finding] = RULE.check(view)
+
+    assert f"; {who} (Pattern$CharPropertyGreedy.match)" in finding.summary
+
+
 def test_nothing_is_said_of_continuous_mode_of_which_spark_tells_nothing(history):
     silent = {"quiet_for": 7000, "plan": {"trigger": "continuous", "trigger_interval": 1.0}}
     assert not found(history(**silent))
