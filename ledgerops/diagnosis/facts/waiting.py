@@ -80,6 +80,7 @@ class Waiting(NamedTuple):
     frame: str  # the class and method in which it is called, if any
     still: bool = True  # no task ended and no job began between the two looks
     last_of: int = 0  # the tasks of its jobs, where all but this one have ended
+    holders: str = ""  # for a slot: the queries whose tasks run meanwhile, where they are known
 
     @property
     def sends(self) -> bool:
@@ -93,6 +94,7 @@ class Waiting(NamedTuple):
         who = {0: "the driver", 1: one}.get(self.tasks, f"its {self.tasks} tasks")
         does = f"{who} {WORDS[self.whom].format(s='' if self.tasks > 1 else 's')}"
         where = "code of the plan" if GENERATED in self.frame else ".".join(self.frame.split(".")[-2:])
+        where = where or self.holders
         return f"{does} ({where})" if where else does
 
 
@@ -105,7 +107,7 @@ def waiting(view: QueryView) -> Waiting | None:
         return None
     pending = (running.tasks or 0) - (running.tasks_done or 0)
     if pending > 0 and running.tasks_running == 0 and not moves(view):
-        return Waiting("slot", pending, "")
+        return Waiting("slot", pending, "", holders=_holders(view))
     if len(looks) < 2 or not looks[0].at < looks[1].at:
         return None
     if not view.now - MAX_SAMPLE_AGE_SECONDS <= looks[0].at <= looks[1].at <= view.now:
@@ -117,6 +119,13 @@ def waiting(view: QueryView) -> Waiting | None:
         return None
     last_of = (running.tasks or 0) if running.tasks_done and pending == now.tasks == 1 else 0
     return now._replace(still=running.moved < looks[0].at, last_of=last_of)
+
+
+def _holders(view: QueryView) -> str:
+    names = [other.query for other in view.others if other.running is not None and other.running.tasks_running]
+    if len(names) > 1:
+        return f"tasks of {len(names)} other queries run"
+    return f"tasks of {names[0]} run" if names else ""
 
 
 def seen_doing(view: QueryView) -> str:

@@ -3,10 +3,10 @@ from dataclasses import replace
 
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.query_stuck import RULE
-from ledgerops.model.records import DriverCode, Stack
+from ledgerops.model.records import DriverCode, Running, Stack
 from ledgerops.signals.query_view import QueryView
 from tests.diagnosis.rules.broker import asked
-from tests.diagnosis.rules.crowd import looked_at, watched
+from tests.diagnosis.rules.crowd import beside, looked_at, neighbour, watched
 from tests.diagnosis.rules.retelling import beside_another, retold
 from tests.diagnosis.rules.stacks import COMPUTES, OPEN, POLL, QUERY, READ, SENDS, stacked
 from tests.tables import cases
@@ -291,6 +291,23 @@ def test_a_batch_none_of_whose_tasks_runs_waits_for_others_to_end(history, done,
     assert finding.summary.partition("Processing new data")[2].removeprefix("; its tasks still end") == words
     assert finding.remedies[0].action.startswith("see in the Spark UI, page Stages, whose tasks run") is bool(words)
     assert len(finding.remedies) == 1 or not words
+
+
+@cases(
+    "running, words",
+    ("of one query", [2], " (tasks of query-0 run)"),
+    ("of several", [1, 0, 1], " (tasks of 2 other queries run)"),
+    ("of none that is watched", [0], ""),
+)
+def test_whose_tasks_run_while_a_batch_waits_for_a_slot_is_said(history, running, words):
+    view = history(running=31, message="Processing new data")
+    view.history.running = replace(view.history.running, tasks=2, tasks_done=0, tasks_running=0, moved=view.now - 20)
+    others = [neighbour(view, None, f"query-{number}") for number in range(len(running))]
+    for other, tasks in zip(others, running, strict=True):
+        other.set_running(Running(view.now, other.run_id, view.now - 60, "Processing", 1, 4, 0, tasks))
+    [finding] = RULE.check(beside(view, *others))
+
+    assert finding.summary.partition("Processing new data")[2] == f"; its 2 tasks wait for a free slot{words}"
 
 
 GENERATED = "org.apache.spark.sql.catalyst.expressions.GeneratedClass$GeneratedIteratorForCodegenStage1.processNext"
