@@ -13,41 +13,36 @@ Diagnosis: 1. Read in the finding which part of a batch takes longest. `ledgerop
 Mitigation: none while results are fresh enough. Otherwise start with the part that is named. If the query has a trigger
     interval, give it with `ledgerops diagnose --trigger 10s` so that batches can be compared with it.
 Evidence:
-    batch_seconds_median: median of durationMs.triggerExecution / 1000 over the newest 3 batches of the run, without
-        those of its first 10 s; if there are fewer, over all batches with rows
+    batch_seconds_median: median of durationMs.triggerExecution / 1000 over the batches that the finding names
 """
 
 from collections.abc import Iterator
-from statistics import median
 
 from ledgerops.common.format import duration
 from ledgerops.diagnosis import harm
 from ledgerops.diagnosis.limits import LONG_SECONDS, VERY_LONG_SECONDS
+from ledgerops.diagnosis.profile import profile
 from ledgerops.diagnosis.rule import UNSURE, Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding
-from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.query_view import QueryView
 
 
 def check(view: QueryView) -> Iterator[Finding]:
-    if view.last is None or view.trigger.interval or not harm.examined(view):
+    found = None if view.trigger.interval or not harm.examined(view) else profile(view)
+    if found is None:
         return  # an interval that is known says itself whether batches are too long
-    latest = view.baseline.recent
-    if len(latest) < RECENT_BATCHES:
-        latest = [batch for batch in view.batches if batch.rows > 0]
-    running = view.run.unfinished_seconds or 0.0
-    if not latest or (len(latest) == 1 and running <= VERY_LONG_SECONDS):
+    several, running = len(found.splits) > 1, view.run.unfinished_seconds or 0.0
+    if not several and running <= VERY_LONG_SECONDS:
         return  # a first batch alone says nothing of the next
-    seconds = median(batch.duration for batch in latest)
-    at = view.last.ended
-    several = "batches run back to back and take" if harm.never_pauses(view) else "batches take"
+    take = "batches run back to back and take" if harm.never_pauses(view) else "batches take"
     yield Finding(
-        f"{several if len(latest) > 1 else 'a batch took'} {duration(seconds)}",
+        f"{take if several else 'a batch took'} {duration(found.duration)}",
         Component("query", view.query),
-        (Evidence("batch_seconds_median", seconds, "seconds", f"< {LONG_SECONDS:g}", at),),
+        (Evidence("batch_seconds_median", found.duration, "seconds", f"< {LONG_SECONDS:g}", found.at),),
         (first_step("long-batches", GENERAL, "its cause is there"),),
         confidence=UNSURE,
+        batches=found.batches,
     )
 
 

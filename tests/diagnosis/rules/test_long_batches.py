@@ -17,6 +17,14 @@ def test_batches_without_a_pause_and_without_a_cause_are_told_with_their_largest
     )
 
 
+@cases("seconds, told", ("three become long", [2.0] * 9 + [5.0] * 3, 5.0), ("two do", [2.0] * 10 + [5.0] * 2, 2.0))
+def test_they_take_as_long_as_the_batch_whose_parts_are_told(history, seconds, told):
+    [root] = Diagnoser()(history(warm=0, seconds=seconds, interval=0.0, cores=None)).root_causes
+    assert f"batches run back to back and take {told:.1f} s; the largest part" in root.summary
+    assert root.summary.endswith(f" of {told:.1f} s")
+    assert root.batches
+
+
 @cases("more", ("it runs", {"running": 30.0}), ("the run ended in it", {"running": 30.0, "stopped": True}))
 def test_one_long_batch_is_worth_a_word_when_the_next_takes_as_long(history, more):
     [finding] = RULE.check(history(warm=0, seconds=[48.0], interval=0.0, **more))
