@@ -200,13 +200,14 @@ def _chain(view: QueryView, times: Sequence[Turn], unfinished: bool = False) -> 
 def _swelled(view: QueryView, began: float) -> bool:
     """Whether the newest batch is the one that began then, had twice the rows of the one before it, and did not crawl.
 
-    A batch that is merely held up (a busy machine, a pause) does fewer rows a second than the others.
+    A batch that is merely held up (a busy machine, a pause) does fewer rows a second than the others. One without rows
+    tells nothing of that: the one after it may pay for warm-up.
     """
     if len(view.batches) < 2 or view.batches[-1].started != began:
         return False
     before, newest = view.batches[-2:]
     crawls = CLEAR_TIMES * newest.rows * before.duration < before.rows * newest.duration
-    return newest.rows >= CLEAR_TIMES * max(1, before.rows) and not crawls
+    return 0 < CLEAR_TIMES * before.rows <= newest.rows and not crawls
 
 
 class Load(NamedTuple):

@@ -56,6 +56,7 @@ def test_batches_that_get_longer_are_found(history, case, which, longest, late):
     ("the same while one runs", OF_MINUTES | {"running": 350}),
     ("growing, but far below a second", {"seconds": [2] * 6, "backlog": [5, 10, 20, 40, 60, 90]}),
     ("one slow batch", {"seconds": [9], "rows": [1000]}),
+    ("a slow first one with rows", {"warm": 0, "seconds": [10, 19], "rows": [0, 10_000], "interval": 4.0}),
     ("one batch held up for a minute", {"seconds": [60], "rows": [1000]}),
     ("a slow one and one that is held up", {"seconds": [4, 60], "rows": [1000, 2000]}),
     ("batches that settle above the interval", {"seconds": [2.5, 2.75, 2.9, 2.95, 3, 3, 3]}),
