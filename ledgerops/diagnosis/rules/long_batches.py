@@ -30,7 +30,7 @@ from ledgerops.signals.query_view import QueryView
 
 def check(view: QueryView) -> Iterator[Finding]:
     found = None if view.trigger.interval or not harm.examined(view) else profile(view)
-    if found is None:
+    if found is None or found.duration <= LONG_SECONDS:
         return  # an interval that is known says itself whether batches are too long
     several, running = len(found.splits) > 1, view.run.unfinished_seconds or 0.0
     if not several and running <= VERY_LONG_SECONDS:
