@@ -29,27 +29,10 @@ CLIENTS: Mapping[Whom, tuple[str, ...]] = {
     "python": ("org.apache.spark.api.python.", "org.apache.spark.sql.execution.python."),
 }  # fmt: skip
 # packages of Python whose caller waits for a database
-DATABASES = frozenset(
-    (
-        "psycopg",
-        "psycopg2",
-        "asyncpg",
-        "pg8000",
-        "pymysql",
-        "aiomysql",
-        "mysql",
-        "oracledb",
-        "pymssql",
-        "sqlalchemy",
-        "pymongo",
-        "cassandra",
-        "redis",
-        "snowflake",
-        "clickhouse_connect",
-        "clickhouse_driver",
-        "trino",
-    )
-)
+DATABASES = (
+    "psycopg", "psycopg2", "asyncpg", "pg8000", "pymysql", "aiomysql", "mysql", "oracledb", "pymssql", "sqlalchemy",
+    "pymongo", "cassandra", "redis", "snowflake", "clickhouse_connect", "clickhouse_driver", "trino",
+)  # fmt: skip
 SENDERS = ("org.apache.kafka.clients.producer.", "org.apache.spark.sql.kafka010.KafkaDataWriter")
 # where a thread is that waits, also in native code: it parks, sleeps, or reads and writes what may not answer
 STILL = re.compile(

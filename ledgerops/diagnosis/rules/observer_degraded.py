@@ -76,9 +76,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         )
 
 
-def _gaps(
-    records: Sequence[Observer], failing: Mapping[str, int], history: History
-) -> Iterator[tuple[str, Evidence]]:
+def _gaps(records: Sequence[Observer], failing: Mapping[str, int], history: History) -> Iterator[tuple[str, Evidence]]:
     """What is missing, in words and as a number."""
     first, newest = records[0], records[-1]
     seconds, dropped, errors = newest.at - first.at, newest.dropped - first.dropped, sum(failing.values())
