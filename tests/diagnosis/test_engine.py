@@ -263,6 +263,14 @@ def test_rows_that_are_dropped_and_time_that_is_lost_are_ranked_by_their_shares(
     assert roots(Diagnoser()(history(warm=14, warm_stages=EVEN, **now, cores=2))) == ranked
 
 
+def test_a_source_that_takes_time_does_not_explain_rows_that_were_sent_late(history):
+    drops, phases = {"name": "dedupe", "dropped_rows": 50}, {"latest_offset": 2.4, "add_batch": 0.5}
+    now = {"seconds": [3.0] * 8, "phases": phases, "operators": drops}
+    late, source = Diagnoser()(history(warm=14, **now, interval=0.0)).root_causes
+    assert (late.rule, late.explains, late.severity) == ("late-data", ("rows-dropped",), "warning")
+    assert (source.rule, source.severity) == ("slow-source", "info")
+
+
 @pytest.mark.parametrize(("told", "kept"), [(1.8, 1.0), (-1.8, 0.0), (float("nan"), 0.0), (0.4, 0.4)])
 def test_confidence_and_share_stay_between_none_and_all(told, kept):
     verdict = judged(rule("a", confidence=told, share=told))

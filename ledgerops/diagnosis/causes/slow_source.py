@@ -58,7 +58,7 @@ CAUSE = Cause(
     grown=("source_wait",),
     perhaps=("waiting",),
     happened="{seconds} of a batch of {batch} pass waiting for the source",
-    explains=("query-stuck", *LATE, "late-data"),
+    explains=("query-stuck", *LATE),
     formulas={
         "broker_answer_seconds": "median of the newest three times that the broker took to answer ledgerops itself "
         "(`seconds` of the `offsets` records)",
