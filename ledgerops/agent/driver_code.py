@@ -96,7 +96,7 @@ class DriverCodeCollector:
 def called(frame: FrameType | None) -> Called | None:
     """The innermost line of the application's files in a thread that Spark called; None in any other thread."""
     line: Line | None = None
-    calls = ""
+    callee = ""  # the file of the frame that this one called
     for _ in range(MAX_FRAMES):
         if frame is None:
             return None
@@ -104,8 +104,8 @@ def called(frame: FrameType | None) -> Called | None:
             given = frame.f_locals
             return Called(given["self"], given.get("jdf"), line) if line is not None else None
         if line is None and not is_library(frame.f_code.co_filename):
-            line = frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name, calls
-        calls = package_of(frame.f_code.co_filename)
+            line = frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name, package_of(callee)
+        callee = frame.f_code.co_filename
         frame = frame.f_back
     return None
 

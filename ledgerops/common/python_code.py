@@ -3,7 +3,6 @@
 import re
 
 LIBRARY = re.compile(r"^<|/(?:site|dist)-packages/|/lib/python[\d.]+/|\bpyspark(?:\.zip)?/|\bpy4j\b")
-
 PACKAGE = re.compile(r"/(?:site|dist)-packages/(?!pyspark\b|py4j\b)(\w+)")
 
 

@@ -102,8 +102,8 @@ def _gaps(records: Sequence[Observer], failing: Mapping[str, int], history: Hist
         yield words, Evidence(DELAY, late, "seconds", f"< {MIN_UNWATCHED_SECONDS:g}", history.told_at)
 
 
-def _remedy(failing: Mapping[str, int], largest: str) -> Remedy:
-    if largest == DELAY:
+def _remedy(failing: Mapping[str, int], first_gap: str) -> Remedy:
+    if first_gap == DELAY:
         return first_step("observer-degraded", "late", "Spark calls one listener after another")
     if {"tasks", "host"} & failing.keys():
         return first_step("observer-degraded", "tasks", "tasks and executors are read there")
