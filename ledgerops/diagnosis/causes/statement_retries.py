@@ -34,7 +34,7 @@ def _tell(view: QueryView, found: Profile) -> Told:
     conflict = known is not None and known.name in CONFLICTS
     why = "the function of foreachBatch does the whole statement again"
     steps = [first_step("statement-retries", "conflict" if conflict else GENERAL, why)]
-    if known is not None and not known.first_step.action.startswith(RESUME):
+    if known is not None and RESUME not in known.first_step.action:
         steps.append(known.first_step)
     return Told(
         Component("sink", view.plan.sink or "foreachBatch"),
