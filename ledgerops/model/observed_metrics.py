@@ -15,6 +15,7 @@ from ledgerops.model.records import Progress
 
 MAX_OWN_NUMBERS = 50  # of a query: they share its budget of series with everything else
 HASH_LENGTH = 12  # hexadecimal digits: enough to distinguish keys
+HEXADECIMAL = frozenset("0123456789abcdef")
 OBSERVATION = "ledgerops"  # the name under which `instrument` observes
 SIDES = ("in", "out")
 BOOK = "ledgerops_book"  # an observation is called BOOK_in or BOOK_out, with `_name` where there are several
@@ -138,6 +139,11 @@ class HotKey(NamedTuple):
 
     key: str
     share: float  # of the rows that have a key, 0 to 1
+
+    @property
+    def hashed(self) -> bool:
+        """Whether it looks like the first digits of a SHA-256."""
+        return len(self.key) == HASH_LENGTH and HEXADECIMAL.issuperset(self.key)
 
 
 def hottest_key(batch: Progress) -> HotKey | None:

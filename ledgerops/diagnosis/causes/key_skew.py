@@ -9,7 +9,7 @@ Diagnosis: 1. `ledgerops_hot_key_share{app="APP",query="QUERY"}` is the share of
     stage are (with two tasks it cannot exceed 2). Near 1 means that the records are even: see `straggler`.
     3. Without `ledgerops.instrument`, open the stage in the Spark UI and compare median and maximum of "Shuffle Read
     Records". Then count the rows by key to find the key. A placeholder such as "unknown" or an empty string is a
-    frequent cause.
+    frequent cause. With `ledgerops.instrument` the finding has the condition that finds the key by its hash.
 Mitigation: process a placeholder key separately, or filter it out. Otherwise split the key: add a random suffix to it
     (a salt) and aggregate twice, first with the salt and then without. Spark aggregates a stream twice in output mode
     append only: in the others add up the parts in the sink or in a second query. State needs a new checkpoint for that.
@@ -48,7 +48,6 @@ NARROW = Remedy(
     "a salt spreads the rows of the key, and the join makes as many of them",
     safe=False,
 )
-LOOK = first_step("key-skew", GENERAL, "a key stays in one task")
 NO_USE = Remedy(
     "do not add cores or shuffle partitions to fix this",
     "a key stays in one task, and the checkpoint fixes the partitions of a stateful query",
@@ -58,13 +57,15 @@ NO_USE = Remedy(
 def _tell(view: QueryView, found: Profile) -> Told:
     stage, hot, keys = found.splits[-1].worst("uneven_keys"), view.skew.hot_key, ", ".join(view.plan.keys[:2])
     column = view.skew.key_column or keys or None
-    parts, more = list[str](), list[Evidence]()
+    parts, more, condition = list[str](), list[Evidence](), None
     if hot is not None and hot.share >= MIN_HOT_SHARE:
         of, times = f" of {column}" if column else "", f"{1 / hot.share:.2f}x faster"
         parts.append(
             f"key {hot.key}{of} has {hot.share:.0%} of the rows; more tasks cannot make this stage more than {times}"
         )
         at = view.last.ended if view.last else view.now
+        if column is not None and hot.hashed:
+            condition = f"WHERE sha2(string(`{column}`), 256) LIKE '{hot.key}%'"
         more.append(Evidence(HOT_KEY.name, hot.share, "ratio", f"< {MIN_HOT_SHARE:g}", at))
     if stage is not None:
         share = stage.records_max / max(1, stage.records)
@@ -74,7 +75,7 @@ def _tell(view: QueryView, found: Profile) -> Told:
     adds_up = all(operator.name.startswith(AGGREGATION) for operator in stateful)
     salt = SALT_STATE if stateful and adds_up else SALT if adds_up else APART
     split = NARROW if stage is not None and makes_rows(stage) else salt
-    steps = (LOOK, split)
+    steps = (first_step("key-skew", GENERAL, "a key stays in one task", command=condition), split)
     return Told(
         # stage ids and hot keys change from batch to batch, what is shuffled by does not
         Component("stage", f"shuffle by {keys}" if keys else "shuffle", column),

@@ -69,6 +69,18 @@ def test_of_a_stateful_query_nobody_is_told_to_add_partitions(history):
     assert [each.safe for each in stateless.remedies] == [True, False]
 
 
+@cases(
+    "key, condition",
+    ("a hash", "789087abc47c", "WHERE sha2(string(`customer_id`), 256) LIKE '789087abc47c%'"),
+    ("a key in plain text", "unknown", None),
+    ("one as long as a hash", "unknown user", None),
+)
+def test_a_key_that_is_told_by_its_hash_comes_with_the_condition_that_finds_it(history, key, condition):
+    [finding] = check(CAUSE, skewed(history, observed=hot(0.8, key)))
+
+    assert finding.remedies[0].command == condition
+
+
 def test_a_hot_key_that_changes_stays_one_finding(history):
     judge = Diagnoser()
     for name in "abc":
