@@ -78,7 +78,10 @@ class DeltaTable:
         lefts = [self.entries[version].unread(position) if version in self.entries else None for version in wanted]
         known = [left for left in lefts if left is not None]
         whole = countable and len(known) == len(lefts)
-        first = self.entries.get(position.version)
+        # a reader of the change feed stays in a version that it has read
+        passed = position.file >= 0 and lefts[:1] == [(0, 0)]
+        versions -= passed
+        first = self.entries.get(position.version + passed)
         return TableRead(
             head=self.head, versions=versions, files=sum(files for files, _ in known) if whole else None,
             bytes=sum(size for _, size in known) if whole else None,

@@ -16,15 +16,18 @@ BYTES = ("numOutputBytes", "numAddedBytes")
 @dataclass(frozen=True, slots=True)
 class DeltaCommit(LoggedCommit):
     """What one version added. `sizes` are the bytes of the files with new rows, in the order in which a stream reads
-    them; None where the entry was cut."""
+    them; None where the entry was cut. `changes` are its files of the change feed, which a stream reads all at once."""
 
     sizes: tuple[int, ...] | None
+    changes: int = 0
 
     def unread(self, position: TablePosition) -> tuple[int, int] | None:
         """Files and bytes that a reader at `position` has left of this version; None where that is not known."""
         begun = self.version == position.version and position.file >= 0
         if self.sizes is None:
             return None if begun or self.files is None or self.bytes is None else (self.files, self.bytes)
+        if begun and 0 < self.changes <= position.file + 1:
+            return 0, 0
         left = self.sizes[position.file + 1 :] if begun else self.sizes
         return len(left), sum(left)
 
@@ -51,6 +54,7 @@ def parse_commit(version: int, text: str, modified: float, whole: bool = True) -
         bytes=sum(map(_size, added)) if whole else _first(metrics, BYTES),
         query_id=str(parameters["queryId"]) if parameters.get("queryId") else None,
         sizes=new if whole else None,
+        changes=sum(_is(each, "cdc") for each in actions),
     )
 
 

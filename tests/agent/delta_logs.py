@@ -57,9 +57,11 @@ class DeltaLog:
         self.folder, self.log = folder, folder / "_delta_log"
         self.log.mkdir(parents=True)
 
-    def commit(self, version: int, *sizes: int, by: tuple[str, int] | None = None, new: bool = True) -> None:
+    def commit(
+        self, version: int, *sizes: int, by: tuple[str, int] | None = None, new: bool = True, changes: int = 0
+    ) -> None:
         """A version with files of such sizes, by a batch of a streaming query or by anybody; without `new` rows, as
-        OPTIMIZE writes them."""
+        OPTIMIZE writes them; with so many files of the change feed."""
         info: dict[str, Any] = {"operation": "WRITE", "operationMetrics": {"numFiles": str(len(sizes))}}
         if by is not None:
             metrics = {"numAddedFiles": str(len(sizes)), "numOutputRows": str(10 * len(sizes)), "numOutputBytes": "7"}
@@ -67,6 +69,7 @@ class DeltaLog:
             info = {"operation": "STREAMING UPDATE", "operationParameters": parameters, "operationMetrics": metrics}
         actions: list[dict[str, Any]] = [{"commitInfo": info}]
         actions += [{"add": {"path": f"p{n}", "size": size, "dataChange": new}} for n, size in enumerate(sizes)]
+        actions += [{"cdc": {"path": f"_change_data/c{n}", "size": 9, "dataChange": False}} for n in range(changes)]
         entry = self.log / f"{version:020}.json"
         entry.write_text("\n".join(map(json.dumps, actions)))
         os.utime(entry, (T0 + 10 * version, T0 + 10 * version))

@@ -52,6 +52,18 @@ def test_what_is_left_is_counted_from_the_position(table, position, expected):
     assert left(table, position) == expected
 
 
+@cases(
+    "position, expected",
+    ("before it", at(6), TableRead(7, versions=2, files=5, bytes=500, since=T0 + 60)),
+    ("nothing but the version after it", at(6, file=1), TableRead(7, versions=1, files=2, bytes=200, since=T0 + 70)),
+    ("nothing, in an update that is the newest", at(7, file=0), TableRead(7, versions=0, files=0, bytes=0)),
+)
+def test_a_reader_of_the_change_feed_stays_in_an_update_that_it_has_read(table, log, position, expected):
+    log.commit(6, 100, 100, 100, changes=2)
+    log.commit(7, 100, 100, changes=1)
+    assert left(table, position) == expected
+
+
 @pytest.mark.parametrize(
     ("sizes", "kind", "expected"),
     [
