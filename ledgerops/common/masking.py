@@ -43,6 +43,7 @@ _PARTS = re.compile(
     (?P<kept>
         File\ "[^"\n]{{1,300}}",\ line\ \d+
       | \(\w{{1,100}}\.(?:scala|java|kt|py):\d{{1,6}}\)
+      | \b(?:invoke|return\ value\ of)\ "[\w$]{{1,80}}(?:\.[\w$<>]{{1,80}}){{1,12}}\([\w$.,\ \[\]]{{0,200}}\)"
       | \bSQLSTATE:?\ \w{{5}}\b
       | \b(?:Client|Server)\ error\ '\d{{3}}\ [A-Za-z\ -]{{1,40}}'
       | \b(?:partition|TopicPartition)\W{{1,3}}[\w.]{{1,80}}(?:-[\w.]{{1,80}}){{0,8}}-\d{{1,4}}\b

@@ -34,6 +34,7 @@ MASKED = [
     ("jdbc:postgresql://u:p@db/x?user=a&password=b failed", "jdbc:postgresql://<masked>@db/x?<masked> failed"),
     ("offset 4111111111111111 is bad", "offset <masked> is bad"),
     ("pass=hunter3 jdbc:x Map(password -> hunter2)", "pass=<masked> Map(password -> <masked>)"),
+    ('the return value of "John Smith (4711)"', 'the return value of "<masked>"'),
     ("the key 'hunter2' of password: 'a', user: 'b'", "the key 'hunter2' of password: <masked>, user: 'b'"),
 ]
 KEPT = [
@@ -51,6 +52,7 @@ KEPT = [
     "AuthenticationException: Unable to obtain password from user",
     "TypeError: unsupported operand type(s) for +: 'int' and 'str'",
     "Expecting ',' delimiter",
+    'Cannot invoke "java.util.Map.get(Object)" because "this.cache" is null',
 ]
 
 

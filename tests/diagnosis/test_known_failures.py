@@ -58,6 +58,8 @@ EXAMPLES = {
     "change data for range [0 , 2] as change data was not\nrecorded for version [0].",
     "snapshot-expired": "java.lang.IllegalStateException: Cannot load current offset at snapshot 5210, the snapshot "
     "was expired or removed",
+    "table-rolled-back": 'java.lang.NullPointerException: Cannot invoke "java.lang.Long.longValue()" because the '
+    'return value of "org.apache.iceberg.Snapshot.parentId()" is null',
     "file-gone": "org.apache.spark.SparkException: [FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading "
     "file file:/t/part-0.parquet. File does not exist.",
     "file-schema-differs": f"{READING.format('NO_HINT')}SparkIllegalArgumentException: CSV header does not conform to "

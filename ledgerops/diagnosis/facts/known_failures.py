@@ -131,6 +131,13 @@ KNOWN = (
         "no more snapshots expire; compare the table with the output to find the rows that were not read",
     ),
     _known(
+        "table-rolled-back",
+        r'return value of "org\.apache\.iceberg\.Snapshot\.parentId\(\)" is null',
+        "the Iceberg table was rolled back or replaced: its history lacks the snapshot that was read last",
+        "find out who rolled the source table back, and whether its former snapshot can be made current again",
+        "with it in the history the query continues; rows that were rolled back stay in what the query wrote",
+    ),
+    _known(
         "file-gone",
         r"FAILED_READ_FILE\.(DBR_)?FILE_NOT_EXIST|DELTA_FILE_NOT_FOUND|FileNotFoundException: .*\.(parquet|orc|avro)\b"
         rf"|FileNotFoundException: File (?!.*_delta_log does|.*{STATE_FILE}).* does not exist",
