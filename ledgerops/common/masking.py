@@ -35,6 +35,8 @@ _VALUES = (
     (re.compile(r"(\[parameters: )[^\n]+"), rf"\1{MASK}]"),  # SQLAlchemy
     # Spark: MALFORMED_RECORD_IN_PARSING
     (re.compile(r"(\brecord parsing: )[^\n]*?(\.\s*\n?Parse Mode|$)", re.M), rf"\1{MASK}\2"),
+    # Spark: CANNOT_PARSE_JSON_FIELD
+    (re.compile(r"(\band the value )[^\n]*?( of the JSON token type|$)", re.M), rf"\1{MASK}\2"),
     (re.compile(r"(\bInvalid UUID string: )\S+"), rf"\1{MASK}"),
 )
 _QUOTED = r"""(?P<quoted>"[^"\n]*"? | (?<!\w)[bBuUrRfF]{0,2}'(?:[^'\n]*'|[^'\n]{100,}$) | “[^”\n]*” | «[^»\n]*»)"""
