@@ -120,6 +120,7 @@ EXAMPLES = {
     "SINK_NOT_IN_ALLOWLIST] Streaming real-time mode has the following limitation: The operator(s): org.apache.spark."
     "sql.execution.python.ArrowEvalPythonExec is not in the operator allowlist for Real-Time Mode.",
     "unreachable": "java.net.ConnectException: Connection refused",
+    "file-unreadable": f"{READING.format('NO_HINT')}java.io.EOFException: Unexpected end of input stream",
 }
 LOADING = "org.apache.spark.SparkException: [CANNOT_LOAD_STATE_STORE.{}] An error occurred during loading state.\n"
 NO_FILE = "Caused by: java.io.FileNotFoundException: File file:/cp/state/0/0/2.delta does not exist"
@@ -201,7 +202,18 @@ def test_any_other_exception_is_not_explained(text):
     ("a full disk, in any case", "OSError: disk quota exceeded", "disk-full"),
     ("a file that is too large", "OSError: File too large", None),
     ("a column of another type", f"{READING.format(RETYPED)}x.y.Exception: column: [qty]", "file-schema-differs"),
-    ("a file that cannot be read", f"{READING.format('NO_HINT')}java.io.IOException: broken", None),
+    ("a damaged file", f"{READING.format('NO_HINT')}java.io.IOException: could not read page", "file-unreadable"),
+    ("as Spark 3.5 says it", "SparkException: Encountered error while reading file a.gz. Details:", "file-unreadable"),
+    (
+        "a file of the store that cannot be reached",
+        f"{READING.format('NO_HINT')}java.net.UnknownHostException: store",
+        "unreachable",
+    ),
+    (
+        "a header with another column",
+        f"{READING.format('NO_HINT')}x.Exception: Number of column in CSV header is not equal to number of fields",
+        "file-schema-differs",
+    ),
     (
         "a missing file of the state",
         f"{LOADING.format('CANNOT_READ_DELTA_FILE_NOT_EXISTS')}{NO_FILE}",

@@ -1,7 +1,8 @@
 """Known exceptions: what happened, and one safe first step. `explain` finds the one that an exception's text is about.
 
 A pattern names classes, error conditions and texts that their authors keep; never words of a sentence. Wrappers, such
-as TASK_WRITE_FAILED, have no entry: they say where an exception passed and not what it was.
+as TASK_WRITE_FAILED, have no entry: they say where an exception passed and not what it was. Only that of a file which
+cannot be read has one, for causes that nothing else knows: it names the file.
 """
 
 import re
@@ -147,7 +148,8 @@ KNOWN = (
     ),
     _known(
         "file-schema-differs",
-        r"PARQUET_COLUMN_DATA_TYPE_MISMATCH|SchemaColumnConvertNotSupportedException|CSV header does not conform",
+        r"PARQUET_COLUMN_DATA_TYPE_MISMATCH|SchemaColumnConvertNotSupportedException"
+        r"|CSV header (does not conform|is not equal)",
         "a whole file has other columns or types than the query's schema",
         "compare the schema of the file that the exception names with that of the query",
         "each start reads the file again: its producer has to write it with the old schema, or the query takes both",
@@ -437,6 +439,13 @@ KNOWN = (
         "a server that the query needs cannot be reached",
         "try to connect from the machine of the driver to the address that the exception names",
         "once it answers, the query resumes with the same checkpoint",
+    ),
+    _known(
+        "file-unreadable",
+        r"\[FAILED_READ_FILE\.|Encountered error while reading file",
+        "a file cannot be read: most often it is damaged, incomplete, or not of the format that the query reads",
+        "read the file that the exception names alone, with the query's schema and options",
+        "if that fails, its producer has to write it again; if not, it was incomplete, or its store did not answer",
     ),
 )
 # file-gone of a query whose sources have no files, where the file has rows: logs of sinks and checkpoints may go, too
