@@ -18,10 +18,10 @@ MAX_NAME_DIGITS = 3  # of a name in quotes, in all; what has more is a number of
 EXCEPTION_LENGTH = 500  # characters of a line
 MAX_READ_LENGTH = 1_000  # characters of a line that are masked; it is cut to EXCEPTION_LENGTH after that
 EXCEPTION_LINES = 25  # from the beginning, and as many from the end: there is what was raised first
-# Java indents its frames by a tab, Python by blanks; a message may quote those of a thread, by loader or module
-FRAME = re.compile(r"\t(at |\.\.\. \d+ )|(\w*//|[\w.]+@[\w.+-]+/)\S+\((\w+\.\w+:\d+|Unknown Source|Native Method)\)")
+# Java indents its frames by tabs, Python by blanks; a message may quote those of a thread, by loader or module
+FRAME = re.compile(r"\t+(at |\.\.\. \d+ )|(\w*//|[\w.]+@[\w.+-]+/)\S+\((\w+\.\w+:\d+|Unknown Source|Native Method)\)")
 # "No space left on device" names no place; the first of these frames does: it was the checkpoint
-CHECKPOINT = re.compile(r"\tat .*\b(HDFSMetadataLog|CheckpointFileManager|RocksDBFileManager|HDFSBackedStateStore)\b")
+CHECKPOINT = re.compile(r"\t+at .*\b(HDFSMetadataLog|CheckpointFileManager|RocksDBFileManager|HDFSBackedStateStore)\b")
 
 # Values of rows that stand in no quotes, each up to where its text goes on.
 _VALUES = (

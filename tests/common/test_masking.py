@@ -91,6 +91,7 @@ PYTHON = 'py4j.Py4JException: Traceback (most recent call last):\n  File "a.py",
 CAUSED = "Caused by: java.io.IOException: full"
 LOG = "\tat org.apache.spark.sql.execution.streaming.checkpointing.HDFSMetadataLog.{}(Log.scala:1)"
 FRAMES = ["\tat java.io.File.write(File.java:1)", LOG.format("write"), LOG.format("add")]
+BESIDE = "Suppressed: org.apache.spark.util.Utils$OriginalTryStackTraceException: Full stacktrace of original caller"
 LOCK = "Thread holding the lock has trace: "
 QUOTED = [
     "app//org.apache.spark.rdd.RDD.computeOrReadCheckpoint(RDD.scala:374)",
@@ -106,6 +107,11 @@ LINES = [f"line {number}" for number in range(1000)]
         "what Python raised and what Java was caused by",
         [PYTHON, "", "\tat py4j.Some.method(Some.java:1)", "\t... 12 more", CAUSED],
         [PYTHON, "", CAUSED],
+    ),
+    (
+        "no frames of an exception that is kept beside it",
+        ["full", f"\t{BESIDE}", "\t\tat java.io.File.write(File.java:1)", "\t\t... 12 more", CAUSED],
+        ["full", f"\t{BESIDE}", CAUSED],
     ),
     ("no frames of a thread that a message quotes", [LOCK, *QUOTED], [LOCK]),
     ("the first frame in a checkpoint", ["full", *FRAMES], ["full", FRAMES[1]]),
