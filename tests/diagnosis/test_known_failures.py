@@ -31,6 +31,8 @@ TOO_LARGE = (
     "workaround, you can either disable broadcast by setting spark.sql.autoBroadcastJoinThreshold to -1 or increase "
     "the spark driver memory by setting spark.driver.memory to a higher value"
 )
+INVALID = "org.apache.iceberg.exceptions.ValidationException: "
+SINK_DIFFERS = "sink-schema-differs"
 RETYPED = "PARQUET_COLUMN_DATA_TYPE_MISMATCH"
 READING = (
     "org.apache.spark.SparkException: [FAILED_READ_FILE.{}] Encountered error while reading file file:///in/p.parquet. "
@@ -184,6 +186,11 @@ def test_any_other_exception_is_not_explained(text):
 @cases(
     "text, name",
     ("the innermost known cause counts", f"{EXAMPLES['table-gone']}{DENIED}", "no-permission"),
+    ("an Iceberg table that was dropped", f"{INVALID}Metadata file for version 2 is missing under /t", "table-gone"),
+    ("rows that another writer changed", f"{INVALID}Found conflicting files that can", "iceberg-commit-conflict"),
+    ("anything else that Iceberg refuses", f"{INVALID}Cannot parse value 'x' of a setting", None),
+    ("a column that a table lacks", "IllegalArgumentException: Field k not found in source schema", SINK_DIFFERS),
+    ("a type of another", "IllegalArgumentException: Cannot write incompatible dataset to table with", SINK_DIFFERS),
     ("a topic that a producer waited for in vain", NO_SUCH_TOPIC, "table-gone"),
     ("a password", "org.apache.kafka.common.errors.SaslAuthenticationException: Invalid", "credential-expired"),
     (

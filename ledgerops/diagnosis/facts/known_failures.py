@@ -96,7 +96,8 @@ KNOWN = (
     ),
     _known(
         "iceberg-commit-conflict",
-        r"iceberg\.exceptions\.(CommitFailed|CommitStateUnknown|Validation)Exception",
+        r"iceberg\.exceptions\.(CommitFailed|CommitStateUnknown)Exception"
+        r"|iceberg\.exceptions\.ValidationException: (Found (new )?con|Cannot (commit|determine)|Missing required)",
         "another writer committed to the Iceberg table first, or the outcome of the commit is unknown",
         RESUME,
         "the sink skips a batch that its table already has; if it happens again, raise commit.retry.num-retries",
@@ -217,7 +218,7 @@ KNOWN = (
     _known(
         "sink-schema-differs",
         r"DELTA_(METADATA_MISMATCH|FAILED_TO_MERGE_FIELDS)|[Ss]chema mismatch detected when writing"
-        r"|INCOMPATIBLE_DATA_FOR_TABLE",
+        r"|INCOMPATIBLE_DATA_FOR_TABLE|Cannot write incompatible data(set)? to table|not found in source schema",
         "the rows have columns or types that the table of the sink does not have",
         "compare the columns of the query with those of the table",
         "if the new columns are wanted, the option mergeSchema of the sink adds them",
@@ -241,7 +242,7 @@ KNOWN = (
     _known(
         "table-gone",
         r"TABLE_OR_VIEW_NOT_FOUND|DELTA_(TABLE|PATH)_(NOT_FOUND|DOES_NOT_EXIST)|\bPATH_NOT_FOUND|NoSuch(Iceberg)?TableException"
-        r"|UnknownTopicOrPartitionException|_delta_log does not exist",
+        r"|UnknownTopicOrPartitionException|_delta_log does not exist|Metadata file for version \S+ is missing",
         "a table, path or topic that the query uses does not exist",
         "check whether it was renamed, dropped or never created, and keep the checkpoint",
         "the query continues where it stopped once the name leads to the same data again",
