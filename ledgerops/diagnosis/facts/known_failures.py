@@ -30,17 +30,26 @@ BROADCAST = "Not enough memory to build and broadcast the table"
 @dataclass(frozen=True, slots=True)
 class Known:
     """A failure that is recognised. `happened` is a clause for a sentence, without a capital and a full stop; `within`
-    is what else the whole exception has, with all that wraps the cause."""
+    is what else the whole exception has, with all that wraps the cause; `again` is the first step where the query was
+    started again and failed again, None where it is the same."""
 
     name: str
     pattern: re.Pattern[str]
     happened: str
     first_step: Remedy
     within: re.Pattern[str]
+    again: Remedy | None
+
+    @property
+    def start_is_enough(self) -> bool:
+        """Whether all that its first step asks for is another start."""
+        return self.first_step.action.startswith(RESUME)
 
 
-def _known(name: str, pattern: str, happened: str, action: str, why: str, within: str = "") -> Known:
-    return Known(name, re.compile(pattern), happened, Remedy(action, why, general=action), re.compile(within))
+def _known(name: str, pattern: str, happened: str, action: str, why: str, within: str = "", again: str = "") -> Known:
+    then = Remedy(again, why) if again else None
+    why = "; ".join(each for each in (why, again and f"if it happens again, {again}") if each)
+    return Known(name, re.compile(pattern), happened, Remedy(action, why, general=action), re.compile(within), then)
 
 
 KNOWN = (
@@ -64,14 +73,16 @@ KNOWN = (
         r"DELTA_CONCURRENT_(APPEND|WRITE)|Concurrent(Append|Write)Exception",
         "another writer added rows to the table while the batch was being committed",
         RESUME,
-        f"{REPEATED}; if it happens again, give each writer partitions of its own",
+        REPEATED,
+        again="let one writer of the table commit at a time, or give each partitions of its own (DESCRIBE HISTORY)",
     ),
     _known(
         "concurrent-delete",
         r"DELTA_CONCURRENT_DELETE_(READ|DELETE)|ConcurrentDelete(Read|Delete)Exception",
         "another writer deleted or rewrote files that the batch had read",
         RESUME,
-        f"{REPEATED}; if it happens again, run DELETE, MERGE and OPTIMIZE on other partitions or at another time",
+        REPEATED,
+        again="run DELETE, MERGE and OPTIMIZE on other partitions or at another time",
     ),
     _known(
         "metadata-changed",
@@ -85,7 +96,8 @@ KNOWN = (
         r"DELTA_MAX_COMMIT_RETRIES_EXCEEDED",
         "others commit to the table so often that the commit of the batch did not get through",
         RESUME,
-        f"{REPEATED}; if it happens again, let the other writers commit less often",
+        REPEATED,
+        again="let the other writers commit less often",
     ),
     _known(
         "merge-ambiguous",
@@ -100,7 +112,8 @@ KNOWN = (
         r"|iceberg\.exceptions\.ValidationException: (Found (new )?con|Cannot (commit|determine)|Missing required)",
         "another writer committed to the Iceberg table first, or the outcome of the commit is unknown",
         RESUME,
-        "the sink skips a batch that its table already has; if it happens again, raise commit.retry.num-retries",
+        "the sink skips a batch that its table already has",
+        again="raise commit.retry.num-retries of the table, or let the other writers commit less often",
     ),
     _known(
         "history-gone",
@@ -327,7 +340,8 @@ KNOWN = (
         r"\b[Dd]eadlock(Detected| detected| found| victim)",
         "the database ended one of two transactions that waited for each other",
         RESUME,
-        "if it happens again, write rows in the order of their keys: no two transactions wait for each other then",
+        "the transaction was rolled back",
+        again="write rows in the order of their keys: no two transactions wait for each other then",
     ),
     _known(
         "database-locked",
@@ -455,7 +469,8 @@ JOINED_FILE_GONE = _known(
     r"FAILED_READ_FILE|DELTA_FILE_NOT_FOUND|\.(parquet|orc|avro)\b",
     "a file of a table that the query joins is gone: the table was overwritten or compacted",
     f"{RESUME}: it lists the files of that table anew",
-    f"{REPEATED}; add files instead of overwriting, or read the table in foreachBatch, and it does not fail again",
+    REPEATED,
+    again="add files to that table instead of overwriting it, or read it in the function of foreachBatch",
 )
 
 

@@ -29,7 +29,7 @@ from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.context import may_read_files, writes_itself
 from ledgerops.diagnosis.facts.exception_text import error_class, first_line, raised_at
 from ledgerops.diagnosis.facts.failures import MIN_FAILURES, crash_loop
-from ledgerops.diagnosis.facts.known_failures import RESUME, explain
+from ledgerops.diagnosis.facts.known_failures import explain
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
@@ -68,8 +68,8 @@ def check(view: QueryView) -> Iterator[Finding]:
     stop = partial(first_step, "crash-loop", GENERAL if exception else "killed")
     if failure is None:
         steps: tuple[Remedy, ...] = (stop(why), *((SET_ASIDE,) if exception else ()))
-    elif RESUME in failure.first_step.action:  # that is what has failed each time
-        steps = (stop(failure.first_step.why),)
+    elif failure.start_is_enough:  # that is what has failed each time
+        steps = (*((failure.again,) if failure.again is not None else ()), stop(failure.first_step.why))
     else:
         steps = failure.first_step, stop(why)
     yield Finding(

@@ -103,7 +103,9 @@ STOP = "stop what restarts the query, then repair what the exception names; all 
     "stack, actions",
     ("one that nobody knows", STACK, [STOP, "write rows that cannot be read to a dead-letter output"]),
     ("its own repair comes first", "[DELTA_SOURCE_IGNORE_DELETE] deleted", ["find out what changed the rows", STOP]),
-    ("one that a start repairs, but has not", "[DELTA_CONCURRENT_APPEND] x", [STOP]),
+    ("one that a start repairs, but has not", "[DELTA_METADATA_CHANGED] x", [STOP]),
+    ("one that comes again", "[DELTA_CONCURRENT_APPEND] x", ["let one writer of the table commit at a time", STOP]),
+    ("one whose repair ends with a start", "SaslAuthenticationException: x", ["renew the credential", STOP]),
 )
 def test_the_first_step_is_that_of_the_exception(history, stack, actions):
     [finding] = RULE.check(loop(history, stack=stack))
