@@ -131,6 +131,9 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
         "source kafka": FirstStep(
             "check the broker's request latency, its quotas for this client, and the network to it", "Kafka"),
         "source files": FirstStep("count the files and folders of the source, and time one listing of them", "files"),
+        "files of a batch": FirstStep(
+            "count the files that a batch reads, and let their producer write fewer and larger ones",
+            "files, and most of it is asking for those of the batch"),
         "source table": FirstStep(
             "count the versions and files that the table has gained since the position of the query", "a table"),
     },

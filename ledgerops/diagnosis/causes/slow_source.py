@@ -9,7 +9,8 @@ Diagnosis: 1. `sum by (phase) (rate(ledgerops_batch_phase_seconds_total{app="APP
     reading tasks that hardly use CPU means slow fetching.
     2. Kafka: check the request latency of the broker and its quotas (`kafka-configs.sh --bootstrap-server SERVERS
     --describe --entity-type clients`). A quota that is reached throttles this query alone; high latency affects all
-    clients. Files: time one listing of the folder, and count its files. A table: count its new versions and files.
+    clients. Files: `latest_offset` lists the folder: time one listing, and count its files. `get_batch` looks up each
+    file of the batch: count these. A table: count its new versions and files.
     3. If the source is fast, test the network between it and the query (`ping`, a transfer of a large file). Each task
     sends several requests, so the latency of one request adds up.
 Mitigation: make the trigger interval longer if results may be that old: the query then sends fewer requests. Then
@@ -17,7 +18,7 @@ Mitigation: make the trigger interval longer if results may be that old: the que
 """
 
 from ledgerops.diagnosis.cause import Cause, Told
-from ledgerops.diagnosis.facts.context import ANY, fitting, slow_answers, source_names
+from ledgerops.diagnosis.facts.context import ANY, fitting, slow_answers, source_kind, source_names
 from ledgerops.diagnosis.facts.longer_interval import longer_interval
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.diagnosis.rule import LATE
@@ -35,20 +36,27 @@ FIRST = {
     ),
     "source table": first_step("slow-source", "source table", "each batch reads the log of the table from there"),
 }
+OF_BATCH = first_step(
+    "slow-source",
+    "files of a batch",
+    "each of them is looked up alone before it is read; old ones in the folder are not",
+)
 
 
 def _tell(view: QueryView, found: Profile) -> Told:
     component, answers = Component("source", source_names(view)), slow_answers(view)
     longer = longer_interval(view, found.duration, "the query then sends fewer requests")
-    remedies = (fitting(FIRST, view), *longer)
+    more = {name: found.parts[name].excess for name in CAUSE.parts if name in found.parts}
+    of_batch = source_kind(view) == "files" and more.get("get_batch", 0.0) > more.get("latest_offset", 0.0)
+    remedies = (OF_BATCH,) if of_batch else (fitting(FIRST, view), *longer)
     if answers is None:
         return Told(component, remedies)
     now, usual = answers
-    more = (  # ledgerops itself waits as well
+    asked = (  # ledgerops itself waits as well
         Evidence("broker_answer_seconds", now, "seconds", f"about {usual:.2f}", found.at),
         Evidence("usual_broker_answer_seconds", usual, "seconds", "the usual", found.at),
     )
-    return Told(component, remedies, more=more)
+    return Told(component, remedies, more=asked)
 
 
 CAUSE = Cause(

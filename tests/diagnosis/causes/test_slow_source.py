@@ -64,6 +64,15 @@ def test_the_first_step_fits_the_source(history, source, first):
     assert finding.remedies[0].action.startswith(first)
 
 
+def test_files_of_a_batch_that_are_looked_up_one_by_one_are_another_matter_than_a_long_listing(history):
+    """They are as many with a longer interval, which is not advised."""
+    phases = {"latest_offset": 0.5, "get_batch": 3.0, "add_batch": 1.0}
+    [finding] = check(CAUSE, asking(history, source="FileStreamSource[file:/in]", phases=phases))
+    assert [each.action[:37] for each in finding.remedies] == ["count the files that a batch reads, a"]
+    [finding] = check(CAUSE, asking(history, source="DeltaSource[file:/in]", phases=phases))
+    assert finding.remedies[0].action.startswith("count the versions and files")
+
+
 @cases(
     "make",
     ("less than a third", lambda history: asking(history, phases={"latest_offset": 0.9, "add_batch": 4.0})),
