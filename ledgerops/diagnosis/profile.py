@@ -357,13 +357,27 @@ def _asking_seconds(batches: Sequence[Progress]) -> float:
 
 
 def _typical(splits: Sequence[Split]) -> tuple[dict[str, float], float]:
-    """Median seconds by part, scaled to the median duration."""
+    """Median seconds by part, scaled to the median duration, of none more than in any of the batches: the largest share
+    of a short batch is not that of a long one."""
     duration = median([each.batch.duration for each in splits])
     taken = [each.shares for each in splits]
     known = set[str]().union(*taken)
     shares = {part: median([each.get(part, 0.0) for each in taken]) for part in PARTS if part in known}
+    most = {part: max(each.seconds.get(part, 0.0) for each in splits) for part in shares}
+    return _scaled(shares, duration, most), duration
+
+
+def _scaled(shares: Mapping[str, float], duration: float, most: Mapping[str, float]) -> dict[str, float]:
+    """The seconds of each share, at most so many; what that leaves goes to the others, as far as there are any."""
     total = sum(shares.values())
-    return {part: share / total * duration for part, share in shares.items()} if total > 0 else {}, duration
+    if total <= 0:
+        return {}
+    seconds = {part: share / total * duration for part, share in shares.items()}
+    full = {part: most[part] for part, taken in seconds.items() if taken > most[part]}
+    rest = {part: share for part, share in shares.items() if part not in full}
+    if not full or sum(rest.values()) <= 0:
+        return seconds
+    return full | _scaled(rest, duration - sum(full.values()), most)
 
 
 def _times_the_rows(view: QueryView, splits: Sequence[Split], usual_splits: Sequence[Split]) -> float:

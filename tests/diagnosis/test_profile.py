@@ -74,6 +74,15 @@ def test_a_typical_batch_is_one_of(history, case, duration, chosen):
     assert (found.duration, numbers(found.splits)) == (duration, chosen)
 
 
+def test_no_part_of_a_typical_batch_is_longer_than_in_any_of_the_batches(history):
+    """The checkpoint has most of a short batch, which is not the share that it has of a long one."""
+    phases = [{"add_batch": 59.0, "wal_commit": 0.6}, {"add_batch": 0.6, "wal_commit": 1.9}]
+    found = profile(history(warm=0, seconds=[1, 60, 2.6], phases=[{}, *phases], stages=None))
+    assert numbers(found.splits) == [1, 2] and found.duration == 31.3
+    assert found.parts["wal_commit"].now == 1.9
+    assert sum(part.now for part in found.parts.values()) == pytest.approx(31.3)
+
+
 @cases(
     "seconds, told",
     ("no batch", [], False),

@@ -65,11 +65,20 @@ def profile(tape: Tape) -> Profile:
 
 
 def _typical(tape: Tape, batches: Sequence[Batch]) -> Seconds:
-    """Medians of the parts' shares, scaled to the median duration."""
+    """Medians of the parts' shares, scaled to the median duration, of none more seconds than in any batch."""
     split = [(batch.seconds, parts_of(tape, batch)) for batch in batches]
     shares = {name: median(parts[name] / seconds for seconds, parts in split) for name in NAMES}
-    scale = median(batch.seconds for batch in batches) / sum(shares.values())
-    return {name: share * scale for name, share in shares.items()}
+    most = {name: max(parts[name] for _, parts in split) for name in NAMES}
+    left, typical = median(batch.seconds for batch in batches), dict[str, float]()
+    while True:
+        scale = left / sum(shares.values())
+        over = [name for name in shares if shares[name] * scale > most[name]]
+        if not over or not any(shares[name] for name in shares if name not in over):
+            return typical | {name: share * scale for name, share in shares.items()}
+        for name in over:
+            typical[name] = most[name]
+            left -= most[name]
+            del shares[name]
 
 
 def _with_driver_gc(tape: Tape, now: Seconds, duration: float) -> Seconds:
