@@ -125,7 +125,12 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
         GENERAL: FirstStep("raise {option}{limit} and start the query again",
             words={"option": "the limit of the source", "limit": ""}),
     },
-    "source-partition-skew": {GENERAL: FirstStep("repair how the producer chooses the partition")},
+    "source-partition-skew": {
+        GENERAL: FirstStep("repair how the producer chooses the partition"),
+        "files": FirstStep(
+            "compare the sizes of the files that a batch reads: a single task reads all of one that gzip compressed",
+            "files or a table"),
+    },
     "slow-source": {
         GENERAL: FirstStep("time one request to the source"),
         "source kafka": FirstStep(
