@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple
 
 from ledgerops.diagnosis.facts import growth
 from ledgerops.diagnosis.facts.former_runs import late_run
+from ledgerops.diagnosis.facts.unwatched import stood_still
 from ledgerops.diagnosis.limits import (
     CLEAR_TIMES,
     LONG_SECONDS,
@@ -172,9 +173,11 @@ def _turns(view: QueryView) -> Sequence[Turn]:
     for place, batch in enumerate(batches[first:], first):
         until_next = batches[place + 1].started - batch.started if place + 1 < len(batches) else float("inf")
         gains = without + place > 0 and _works_off(view.batches[without + place - 1], batch)
-        seconds = min(batch.duration, interval) if gains else batch.duration
-        taken = min(until_next, max(seconds, interval))
+        still = stood_still(view, batch.started, batch.ended)
+        seconds = min(batch.duration, interval) if gains else batch.duration - still
+        taken = min(until_next - still, max(seconds, interval))
         turns.append(Turn(batch, batch.started, seconds, taken, batch.started >= steady))
+    running = None if running is None else running - stood_still(view, view.now - running, view.now)
     if running is not None and running > limit and not gains:
         turns.append(Turn(None, view.now - running, running, running, bool(view.baseline.steady)))
     return turns

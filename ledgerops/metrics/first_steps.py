@@ -359,6 +359,8 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
             "tasks or executors fail"),
         "worker": FirstStep("raise the trigger interval of queries with very short ones", "the observer is too slow"),
         "silent": FirstStep("check whether the driver process still runs", "the driver reports nothing"),
+        "still": FirstStep("find out what suspended the driver: its machine, its container (docker pause), or a signal",
+            "the driver stood still"),
         "late": FirstStep("take a thread dump of the driver: spark-listener-group-streams is in the slow listener",
             "events come late"),
     },

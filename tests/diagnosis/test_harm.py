@@ -4,6 +4,7 @@ import pytest
 
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.harm import examined, harm, late_batches, owed
+from tests.diagnosis.rules.crowd import suspended
 from tests.tables import cases
 
 TURNS = {"interval": 4.0, "seconds": [8.2, 12.2, 4.1, 13.6, 6.6], "warm_seconds": 2.0}
@@ -165,3 +166,9 @@ def test_batches_that_never_pause_and_take_long_are_examined(history, case, wort
 def test_the_batches_to_explain_are_the_late_ones_where_these_have_the_time(history, seconds, running, late_alone):
     view = history(warm=0, interval=2.0, seconds=seconds, running=running)
     assert (min(batch.duration for batch in late_batches(view)) > 2.0) is late_alone
+
+
+@cases("still, expected", ("it ran for as long", 0, "overrun"), ("the driver was suspended meanwhile", 60, None))
+def test_a_batch_owes_nothing_for_the_time_in_which_the_driver_was_suspended(history, still, expected):
+    view = history(seconds=[1] * 6 + [62])
+    assert kind(suspended(view, still, ago=0.5) if still else view) == expected

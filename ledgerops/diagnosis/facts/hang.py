@@ -1,4 +1,4 @@
-"""How long a batch may run before it counts as hanging, by what is usual for the query, and whether it is watched."""
+"""How long a batch may run before it counts as hanging, by what is usual for the query."""
 
 from itertools import pairwise
 from statistics import median
@@ -26,7 +26,6 @@ MIN_WAITING_SECONDS = 60.0  # without a running job, where planning would take C
 MAX_STILL_CORES = 0.1  # used by the driver's processes while they wait; Spark's own threads use a tenth of it
 # a trigger that reads all available rows in one run may run for that long, or four times as long as ever before
 MAX_ONE_BATCH_SECONDS = 3600.0
-MIN_UNWATCHED_SECONDS = 45.0  # without any report of the observer; attaching to another session takes half as long
 
 
 class Limits(NamedTuple):
@@ -130,10 +129,3 @@ def times_usual_rows(view: QueryView) -> float:
         return 0.0
     left += median(batch.rows - rows_of(batch, of) for batch in worked)  # of sources that do not say what comes
     return left / median(batch.rows for batch in worked)
-
-
-def unseen(view: QueryView) -> float:
-    """Seconds since the observer, which reports every 5 s, last reported, or the query did; 0 without an observer."""
-    if not view.observer:
-        return 0.0
-    return max(0.0, view.now - max(view.observer[-1].at, view.history.last_seen or 0.0))

@@ -1,8 +1,9 @@
 """Observer degraded: the data of ledgerops about this query may be incomplete.
 
 Meaning: ledgerops is missing data of this driver. Its worker could not keep up and dropped events, a collector fails
-    repeatedly, the worker is busy nearly all the time, or it has stopped and reports nothing. Or Spark tells late what
-    happens: it calls one listener after another, and a slow one of the application delays them all.
+    repeatedly, the worker is busy nearly all the time, or it has stopped and reports nothing. Or the whole driver stood
+    still. Or Spark tells late what happens: it calls one listener after another, and a slow one of the application
+    delays them all.
 Impact: metrics have gaps, and causes may be missed. The query itself is not affected. Every query of the driver has
     this finding, because the missing data concerns them all; the alert LedgerObserverDegraded fires once for the
     driver.
@@ -13,7 +14,8 @@ Diagnosis: 1. Search the log of the driver for `only counted`: each failure is l
     3. If no collector fails, check `ledgerops_listener_queue_size`, `ledgerops_listener_dropped_total` and
     `rate(ledgerops_worker_seconds_total{instance="INSTANCE"}[5m])` by `step`. A full queue or a worker near 1 second
     per second means too many batches for one worker.
-    4. If events come late, a thread dump of the driver shows at which listener Spark waits.
+    4. If the driver stood still, see at that time the log of the machine and the events of its container.
+    5. If events come late, a thread dump of the driver shows at which listener Spark waits.
 Mitigation: do not restart the job because of this finding. For `tasks` and `host`, check the setting ui_url and whether
     the driver has a free core. For `kafka`, check the broker address and the credentials. For `recording`, free
     disk space. If the worker is too busy, raise the trigger interval of queries with very short ones, or switch off the
@@ -23,15 +25,24 @@ Evidence:
         with at least 3 that failed in the latest 20 s
     dropped_events: growth of `dropped` within these 60 s
     queue_share: queue_size / queue_limit of the newest record
+    standstill_seconds: the longest time without a record `observer`, a begin or an end of a batch in which the driver's
+        Python used less than half a core, if it ended in the last 60 s
     seconds_since_last_look: now - the newest record `observer`, if no event of the query is newer
     event_delay_seconds: when the newest progress or idle event came - the end of the batch, or the instant, it tells of
     worker_busy_ratio: growth of worker_seconds in these 60 s / the time between the two records
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ledgerops.common.format import counted, duration
-from ledgerops.diagnosis.facts.hang import MIN_UNWATCHED_SECONDS, unseen
+from ledgerops.diagnosis.facts.observer_gaps import (
+    MIN_ERRORS,
+    RECENT_SECONDS,
+    failing_collectors,
+    gaps_began,
+    recent_records,
+)
+from ledgerops.diagnosis.facts.unwatched import MIN_UNWATCHED_SECONDS, standstills, unseen
 from ledgerops.diagnosis.limits import MOSTLY, NEARLY_ALL
 from ledgerops.diagnosis.rule import LIKELY, Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
@@ -41,9 +52,7 @@ from ledgerops.model.records import Observer
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.run import WINDOW_SECONDS
 
-RECENT_SECONDS = 20.0  # an earlier error may have been the last; over less the worker's share is chance
 DELAY = "event_delay_seconds"
-MIN_ERRORS = 3  # of a collector: one or two happen while a driver starts or stops
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -60,10 +69,13 @@ def check(view: QueryView) -> Iterator[Finding]:
             began=view.now - silent,
         )
         return
-    records = _recent_records(view)
+    if (still := _standstill(view)) is not None:
+        yield still
+        return
+    records = recent_records(view)
     if len(records) < 2 or records[-1].at < view.now - MIN_UNWATCHED_SECONDS:
         return
-    failing = _failing_collectors(records)
+    failing = failing_collectors(records)
     gaps = list(_gaps(records, failing, view.history))
     if gaps:
         yield Finding(
@@ -72,8 +84,25 @@ def check(view: QueryView) -> Iterator[Finding]:
             tuple(evidence for _, evidence in gaps),
             (_remedy(failing, gaps[0][1].name),),
             confidence=LIKELY,
-            began=_gaps_began(records, failing),
+            began=gaps_began(records, failing),
         )
+
+
+def _standstill(view: QueryView) -> Finding | None:
+    """The driver stood still, a moment ago: nobody could tell meanwhile."""
+    still = next(reversed(standstills(view)), None)
+    if still is None or still.seconds < MIN_UNWATCHED_SECONDS or still.until < view.now - WINDOW_SECONDS:
+        return None
+    limit = f"< {MIN_UNWATCHED_SECONDS:g}"
+    return Finding(
+        f"this driver stood still for {duration(still.seconds)}, and its queries with it: its machine, its container "
+        "or its process was suspended",
+        Component("observer", "ledgerops", "worker"),
+        (Evidence("standstill_seconds", still.seconds, "seconds", limit, still.until),),
+        (first_step("observer-degraded", "still", "nothing in a query explains it"),),
+        confidence=LIKELY,
+        began=still.since,
+    )
 
 
 def _gaps(records: Sequence[Observer], failing: Mapping[str, int], history: History) -> Iterator[tuple[str, Evidence]]:
@@ -110,39 +139,6 @@ def _remedy(failing: Mapping[str, int], first_gap: str) -> Remedy:
     if failing:
         return first_step("observer-degraded", GENERAL, "the reason of a failure is logged once")
     return first_step("observer-degraded", "worker", "each batch takes the worker some milliseconds")
-
-
-def _recent_records(view: QueryView) -> Sequence[Observer]:
-    """Those of the latest minute, of the present driver: its counters only grow."""
-    found: list[Observer] = []
-    for record in reversed([record for record in view.observer if record.at <= view.now]):
-        if found and (record.at < found[0].at - WINDOW_SECONDS or record.events > found[-1].events):
-            break
-        found.append(record)
-    return found[::-1]
-
-
-def _failing_collectors(records: Sequence[Observer]) -> Mapping[str, int]:
-    """The collectors that fail again and again, and how often each did in these records."""
-    newest = records[-1]
-    recent = next(record for record in records if record.at >= newest.at - RECENT_SECONDS)
-    lately = (records[-2] if recent is newest else recent).collector_errors
-    grown = {name: n - records[0].collector_errors.get(name, 0) for name, n in newest.collector_errors.items()}
-    return {
-        name: count
-        for name, count in sorted(grown.items())
-        if count >= MIN_ERRORS and newest.collector_errors[name] > lately.get(name, 0)
-    }
-
-
-def _gaps_began(records: Sequence[Observer], failing: Iterable[str]) -> float:
-    """When the first of them had failed, or the first event was lost."""
-    first = records[0]
-    for record in records[1:]:
-        failed = any(record.collector_errors.get(name, 0) > first.collector_errors.get(name, 0) for name in failing)
-        if failed or record.dropped > first.dropped:
-            return record.at
-    return records[-1].at
 
 
 RULE = Rule("observer-degraded", "warning", check, __doc__, at_rest=True)

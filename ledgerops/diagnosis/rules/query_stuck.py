@@ -5,6 +5,7 @@ Meaning: Spark reports a batch only when it has ended. A batch that hangs report
     first that is a warning, and as long as tasks end, jobs begin or all tasks compute it stays one: the batch has more
     to do than usual. (Where it takes half a minute from the end of a task to the next, that is allowed twice.)
     One earlier batch that hung does not count as usual. What its tasks wait for is said where two looks show it.
+    Time in which the whole driver stood still (a suspended machine or container) does not count.
     The first batch of a run may take long. It counts as stuck after five minutes in which no task ended and no job
     began, or after one minute in which no job runs and the driver uses hardly any CPU.
 Impact: the query writes no results. The backlog grows without being reported; watermark and state do not change.
@@ -29,14 +30,13 @@ from collections.abc import Iterator
 
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.hang import (
-    MIN_UNWATCHED_SECONDS,
     MIN_WAITING_SECONDS,
     first_batch_moves,
     limits,
     longest_silence,
     moves,
-    unseen,
 )
+from ledgerops.diagnosis.facts.unwatched import MIN_UNWATCHED_SECONDS, stood_still, unseen
 from ledgerops.diagnosis.facts.waiting import seen_doing, steps, waiting
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.latency import RUNNING
@@ -62,10 +62,11 @@ def check(view: QueryView) -> Iterator[Finding]:
 
 def _hanging(view: QueryView, running: Running) -> Iterator[Finding]:
     seconds, limit = view.run.unfinished_seconds or 0.0, limits(view)
-    if seconds <= limit.warning or first_batch_moves(view):
+    ran = seconds - stood_still(view, running.since, running.since + seconds)
+    if ran <= limit.warning or first_batch_moves(view):
         return
     going_on, found = moves(view), waiting(view)
-    stuck = seconds > limit.stuck and not going_on and not (found and found.whom == "nobody")
+    stuck = ran > limit.stuck and not going_on and not (found and found.whom == "nobody")
     phase = running.message.strip()  # an event log has none
     reports = f"; Spark reports: {phase}" if phase else ""
     yield _finding(
@@ -82,7 +83,7 @@ def _hanging(view: QueryView, running: Running) -> Iterator[Finding]:
 def _silent(view: QueryView, since: float) -> Iterator[Finding]:
     silent = view.now - since
     limit = longest_silence(view) if silent > MIN_WAITING_SECONDS else None  # it is never less
-    if limit is not None and silent > limit:
+    if limit is not None and silent - stood_still(view, since, view.now) > limit:
         yield _finding(
             view,
             f"no batch and no idle event for {duration(silent)}{_usual(view)}",

@@ -97,3 +97,17 @@ def watched(view: QueryView, looks: Sequence[Mapping[str, Any]], quiet_for: floa
         }
         seen.append(Observer(at=view.now - quiet_for - OBSERVED * (len(looks) - 1 - number), **(facts | each)))
     return QueryView(view.history, view.now, view.hosts, observer=seen)
+
+
+def suspended(view: QueryView, seconds: float, ago: float = 0.0, python: float = 0.0) -> QueryView:
+    """The view of a driver that stood still for so many seconds until some `ago`, but for what its Python used of a
+    core: the observer and the machine were looked at before and afterwards."""
+    went_on = view.now - ago
+    before = [went_on - seconds - OBSERVED * n for n in (2, 1, 0)]
+    after = [went_on + OBSERVED * n for n in range(int(ago / OBSERVED) + 1)]
+    looks = [Observer(at, 3, 10_000, 0, 100 + n, 0.1, 0.2, {}) for n, at in enumerate(before + after)]
+    hosts = [
+        Host(at, 2, 0.1, 2**33, 2**32, None, None, (Process("driver_python", used, 2**20, 5, None),), ())
+        for at, used in ((before[-1], 9.0), (went_on, 9.0 + python * seconds))
+    ]
+    return QueryView(view.history, view.now, hosts, observer=looks)

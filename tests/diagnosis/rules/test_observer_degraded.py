@@ -1,6 +1,6 @@
 from ledgerops.diagnosis.rules.observer_degraded import RULE
 from tests.diagnosis.conftest import told_by
-from tests.diagnosis.rules.crowd import watched
+from tests.diagnosis.rules.crowd import suspended, watched
 from tests.tables import cases
 
 ERRORS = [{}, {"collector_errors": {"host": 2, "tasks": 1}}, {"collector_errors": {"host": 5, "tasks": 3}}]
@@ -71,3 +71,29 @@ def test_others_are_not(history, looks, quiet_for):
 
 def test_a_query_that_has_ended_is_told_nothing(history):
     assert list(RULE.check(watched(history(stopped=True), errors(0, 1, 2, 3)))) == []
+
+
+def test_a_driver_that_stood_still_is_told_once_it_goes_on(history):
+    [finding] = RULE.check(suspended(history(quiet_for=61), 60.0))
+    assert finding.summary == (
+        "this driver stood still for 60 s, and its queries with it: its machine, its container or its process was "
+        "suspended"
+    )
+    assert told_by(finding) == {"standstill_seconds": 60.0}
+    assert "suspended" in finding.remedies[0].action
+
+
+@cases(
+    "seconds, how",
+    ("a gap of seconds", 30.0, {}),
+    ("a function that never yields", 60.0, {"python": 1.0}),
+    ("long ago", 60.0, {"ago": 70.0}),
+)
+def test_a_short_pause_a_function_that_computes_and_what_is_long_over_are_no_standstill(history, seconds, how):
+    assert list(RULE.check(suspended(history(quiet_for=131), seconds, **how))) == []
+
+
+def test_a_pause_between_two_drivers_is_no_standstill(history):
+    view = history(quiet_for=61)
+    view.history.start(view.now - 5, "id-1", "run-2")
+    assert list(RULE.check(suspended(view, 60.0))) == []

@@ -6,7 +6,7 @@ from ledgerops.diagnosis.rules.query_stuck import RULE
 from ledgerops.model.records import DriverCode, Running, Stack
 from ledgerops.signals.query_view import QueryView
 from tests.diagnosis.rules.broker import asked
-from tests.diagnosis.rules.crowd import beside, looked_at, neighbour, watched
+from tests.diagnosis.rules.crowd import beside, looked_at, neighbour, suspended, watched
 from tests.diagnosis.rules.retelling import beside_another, retold
 from tests.diagnosis.rules.stacks import COMPUTES, OPEN, POLL, QUERY, READ, SENDS, stacked
 from tests.tables import cases
@@ -201,6 +201,13 @@ def test_a_query_whose_old_events_still_come_is_not_silent(history, seconds_ago,
 @cases("case", ("silence", {"quiet_for": 100}), ("a long batch", {"quiet_for": 100, "running": 100}))
 def test_what_nobody_watches_is_not_known_to_be_stuck(history, case, unseen, stuck):
     assert found(watched(history(**case), [{}] * 12, quiet_for=unseen)) is stuck
+
+
+@cases("still, stuck", ("nobody was", 0, True), ("the driver was suspended", 99, False))
+@cases("case", ("a batch runs", {"running": 100}), ("none does", {"quiet_for": 100}))
+def test_time_in_which_the_driver_was_suspended_does_not_count(history, case, still, stuck):
+    view = history(seconds=[1] * 6, **case)
+    assert found(suspended(view, still) if still else watched(view, [{}] * 12)) is stuck
 
 
 @cases(
