@@ -73,15 +73,19 @@ def filling(view: QueryView, reports: Reports) -> tuple[Reports, Limit] | None:
     if len(reports) < MIN_STATE_BATCHES:
         return None
     operator = reports[-1][1]
-    if state_cost.keeps_own_time(view, operator) or state_trend.forgets(view, reports):
+    if state_trend.forgets(view, reports):
         return None
-    lateness = view.plan.lateness or 0.0 if state_cost.watermark_bounds(view, operator) else None
+    # timers of a function may cut its state at any time: it is drawn no farther ahead than it was seen to grow
+    own_time = state_cost.keeps_own_time(view, operator)
+    ahead = 1.0 if own_time else MAX_AHEAD_RATIO
+    bounded = state_cost.watermark_bounds(view, operator) and not own_time
+    lateness = view.plan.lateness or 0.0 if bounded else None
     reports = state_trend.growing(reports)
     limit = soonest(view, reports) if len(reports) >= MIN_STATE_BATCHES else None
     if (
         limit is None
         or reports[-1][0].ended - reports[0][0].ended < VERY_LONG_SECONDS
-        or limit.seconds > MAX_AHEAD_RATIO * state_trend.remembered(view, reports)
+        or limit.seconds > ahead * state_trend.remembered(view, reports)
         or (lateness is not None and not limit.fills_within(lateness, reports))
     ):
         return None

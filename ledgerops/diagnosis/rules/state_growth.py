@@ -3,7 +3,8 @@
 Meaning: the state of an operator grows steadily and will soon fill the heap, the memory or the disk. Or the operator
     used to remove rows at regular intervals, and has removed none for far longer than that while its watermark does not
     advance. Or its rows do not get more but larger, as the lists that `collect_list` keeps without a window: each batch
-    writes them anew. A watermark keeps each row for its allowed lateness at least: of a day that may be too many.
+    writes them anew. A watermark keeps each row for its allowed lateness at least: of a day that may be too many. The
+    state of a function with timers is found only once it was seen growing for as long as it takes to be full.
 Impact: garbage collection, then lost executors (HDFS-backed store), or a killed container and a full disk (RocksDB). A
     restart does not help: the state is loaded from the checkpoint.
 Diagnosis: 1. `predict_linear(ledgerops_state_memory_bytes{app="APP",query="QUERY"}[10m], 3600)` is the size in an hour.

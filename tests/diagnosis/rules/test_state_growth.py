@@ -171,7 +171,18 @@ def test_rows_that_only_get_larger_are_found(history, operators, disk, each, wha
     ("the lists are full", [*lists(20, step=4.0), *lists(20, step=0.0, first=80.0)], {}),
     ("more rows", [{"rows": 10 * (n + 1), "memory_bytes": 2_000_000 * (n + 1)} for n in range(40)], {}),
     ("it forgets", lists(40, step=2.0, removed=1), {}),
-    ("it may have a time to live", lists(40, step=2.0, name="transformWithStateExec"), {}),
+    ("it may have a time to live", lists(40, step=6.0, name="transformWithStateExec"), {}),
 )
 def test_rows_that_do_not_fill_it_by_getting_larger_are_not(history, operators, room):
     assert list(RULE.check(within(history(warm=0, operators=operators), **room))) == []
+
+
+@cases("plan", ("no watermark", {}), ("a watermark, which the function need not follow", {"watermarks": {"at": 10.0}}))
+@cases(
+    "operators, what",
+    ("lists", lists(40, step=9.0, name="applyInPandasWithState"), "the rows of the state of"),
+    ("keys", growing(40, row=9000, name="transformWithStateInPandasExec"), "the state of"),
+)
+def test_the_state_of_a_function_with_timers_is_told_once_most_of_the_room_is_full(history, plan, operators, what):
+    [finding] = RULE.check(within(history(warm=0, operators=operators, plan=plan)))
+    assert finding.summary.startswith(f"{what} {operators[0]['name']}")
