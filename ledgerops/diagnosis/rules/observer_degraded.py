@@ -96,7 +96,7 @@ def _standstill(view: QueryView) -> Finding | None:
     limit = f"< {MIN_UNWATCHED_SECONDS:g}"
     return Finding(
         f"this driver stood still for {duration(still.seconds)}, and its queries with it: its machine, its container "
-        "or its process was suspended",
+        "or its process was suspended, or its clock was set",
         Component("observer", "ledgerops", "worker"),
         (Evidence("standstill_seconds", still.seconds, "seconds", limit, still.until),),
         (first_step("observer-degraded", "still", "nothing in a query explains it"),),

@@ -77,7 +77,7 @@ def test_a_driver_that_stood_still_is_told_once_it_goes_on(history):
     [finding] = RULE.check(suspended(history(quiet_for=61), 60.0))
     assert finding.summary == (
         "this driver stood still for 60 s, and its queries with it: its machine, its container or its process was "
-        "suspended"
+        "suspended, or its clock was set"
     )
     assert told_by(finding) == {"standstill_seconds": 60.0}
     assert "suspended" in finding.remedies[0].action
