@@ -34,6 +34,9 @@ _HEAP = "see in the Spark UI, page Executors, which one collects, and what fills
 _FAILED_TASKS = "see what the exception blames, and whether tasks fail on one executor only (Spark UI, failed tasks)"
 _FAILED_STATEMENTS = "see what the exception blames: foreachBatch does the whole statement again"
 _STATE_ROWS = "see how many rows the state holds, and whether a watermark or a time to live removes any"
+_LARGER_ROWS = (
+    "find the list or map that a key only adds to (collect_list, a function's own state), and cap or window it"
+)
 _SLOTS = "see in the Spark UI, page Stages, whose tasks run while a stage of this query waits"
 _TOPIC = {"topic": "the topic"}
 _SETTING = {"setting": SHUFFLE, "number": "two or three for each core"}
@@ -113,6 +116,7 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
         "dearer": FirstStep(
             "compare the newest rows with earlier ones: longer texts or lists, or more matches in a join",
             "each row is more work than it used to be"),
+        "state": FirstStep(_LARGER_ROWS, "the rows of its state get larger"),
         "driver": FirstStep(
             "see what the function of foreachBatch does for each row in the driver, and let tasks do it",
             "too slow from its start, `foreachBatch`, most of a batch without a task"),
@@ -174,6 +178,7 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
         GENERAL: FirstStep("see at which line the function is: `py-spy dump --pid PID` on one of the Python workers"),
         "waits": FirstStep("find out what the function waits for: `py-spy dump --pid PID` on one of the Python workers",
             "they use little CPU"),
+        "state": FirstStep(_LARGER_ROWS, "the rows of its state get larger"),
     },
     "table-scan": {
         GENERAL: FirstStep(
@@ -266,8 +271,7 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
             "it will be full before the allowed lateness is over"),
         "steady": FirstStep("give the state more memory until it is bounded", "the watermark advances"),
         "larger rows": FirstStep(
-            "find the list or map that a key only adds to (collect_list, a function's own state), and cap or window it",
-            "its rows get larger, not more"),
+            _LARGER_ROWS, "its rows get larger, not more"),
     },
     "state-commit-slow": {GENERAL: FirstStep("time the writing of a small file to the checkpoint folder")},
     "rocksdb-stall": {

@@ -12,12 +12,16 @@ Diagnosis: 1. Check `rate(ledgerops_process_cpu_seconds_total{app="APP",kind="py
 Mitigation: if the function calls a service, check that service first. Then load models and connections once instead of
     for each row, and call services for many rows at once. Write the function in Spark SQL if possible, otherwise
     vectorise it (`pandas_udf`, or `udf(useArrow=True)`). More cores help as long as the source or the shuffle has more
-    partitions than the query has cores; with fewer, divide the rows first: each task has one worker, on one core.
+    partitions than the query has cores; with fewer, divide the rows first: each task has one worker, on one core. Of
+    state whose rows get larger keep only what the result needs: the function gets each of them whole.
 """
 
+from ledgerops.common.format import size
 from ledgerops.diagnosis.cause import Cause, Told
 from ledgerops.diagnosis.facts.contention import cpu_use
 from ledgerops.diagnosis.facts.more_tasks import more_tasks, tasks_at_once
+from ledgerops.diagnosis.facts.state_cost import is_function
+from ledgerops.diagnosis.facts.state_room import larger_rows
 from ledgerops.diagnosis.limits import MOSTLY
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.metrics.first_steps import GENERAL, first_step
@@ -29,6 +33,9 @@ WAITS = first_step(
     "python-bound",
     "waits",
     "workers that use little CPU wait for a service; one call per row is slow on any number of cores",
+)
+STATE = first_step(
+    "python-bound", "state", "the function gets these rows whole in each batch, however few rows the batch reads"
 )
 VECTORISE = Remedy(
     "load models and connections once for each worker; write the function in Spark SQL, or for many rows at once",
@@ -59,7 +66,12 @@ def _tell(view: QueryView, found: Profile) -> Told | None:
     tasks = [view.history.tasks_of(each.batch) for each in found.splits]
     told = any(each is not None and each.python_seconds is not None for each in tasks)
     who = "Python workers take" if told else "tasks wait, probably for the plan's Python functions, for"
-    return Told(Component("stage", "Python workers"), (WAITS if waits else LOOK, then), {"who": who})
+    larger = larger_rows(view)
+    grew, look = "", WAITS if waits else LOOK
+    if larger is not None and is_function(larger.operator):
+        grew = f"; each row of their state grew from {size(larger.before)} to {size(larger.now)}"
+        look, then = STATE, look
+    return Told(Component("stage", "Python workers"), (look, then), {"who": who, "state": grew})
 
 
 CAUSE = Cause(
@@ -67,6 +79,6 @@ CAUSE = Cause(
     runbook=__doc__,
     parts=("python",),
     min_share=0.45,  # a Python source that only passes rows on has less
-    happened="{who} {seconds} of a batch of {batch}",
+    happened="{who} {seconds} of a batch of {batch}{state}",
     tell=_tell,
 )

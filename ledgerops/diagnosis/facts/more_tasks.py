@@ -5,6 +5,7 @@ from math import ceil
 from ledgerops.common.format import counted
 from ledgerops.diagnosis.facts import growth
 from ledgerops.diagnosis.facts.context import keeps_shuffle_partitions, sink_kind
+from ledgerops.diagnosis.facts.state_room import larger_rows
 from ledgerops.diagnosis.limits import MOSTLY, VERY_FAR_TIMES
 from ledgerops.diagnosis.profile import FIXED, OF_FUNCTION, Profile, profile
 from ledgerops.metrics.first_steps import GENERAL, first_step
@@ -44,6 +45,8 @@ def overload_steps(view: QueryView, batch_seconds: float, dearer: bool = False) 
     if made >= VERY_FAR_TIMES:
         why = "each row is in as many windows, or grouping sets, and costs as much as so many rows"
         return first_step("input-overload", "expand", why, number=str(made)), more
+    if dearer and larger_rows(view) is not None:
+        return first_step("input-overload", "state", "a batch reads and writes them whole, however few rows come"), more
     if dearer:
         return first_step("input-overload", "dearer", "more rows do not explain the work"), more
     if in_function:
@@ -136,7 +139,8 @@ def work_on_rows(view: QueryView, found: Profile) -> tuple[float, bool]:
     """
     excess = sum(found.parts[name].excess for name in WORK if name in found.parts) / found.duration
     dearer = found.has_past and excess >= MOSTLY
-    return (found.now(*WORK) / found.duration if _more_come(view) and not dearer else excess), dearer
+    share = found.now(*WORK) / found.duration if _more_come(view) and not dearer else excess
+    return share, dearer or larger_rows(view) is not None
 
 
 def more_rows_need(view: QueryView, found: Profile) -> float:

@@ -7,8 +7,10 @@ from typing import NamedTuple
 from ledgerops.common.format import size
 from ledgerops.diagnosis.facts import state_cost, state_trend
 from ledgerops.diagnosis.facts.state_trend import MIN_STATE_BATCHES, Reports
-from ledgerops.diagnosis.limits import MAX_AHEAD_RATIO, VERY_LONG_SECONDS
+from ledgerops.diagnosis.limits import CLEAR_TIMES, MAX_AHEAD_RATIO, VERY_LONG_SECONDS
 from ledgerops.model.finding import Evidence
+from ledgerops.model.records import StateOperator
+from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
 MIN_HEAP_BYTES = 450 * 2**20  # Spark refuses to start with less
@@ -90,6 +92,40 @@ def filling(view: QueryView, reports: Reports) -> tuple[Reports, Limit] | None:
     ):
         return None
     return reports, limit._replace(lateness=lateness)
+
+
+class Larger(NamedTuple):
+    """Rows of an operator's state that get larger: the bytes of each, when it was first seen and now."""
+
+    operator: StateOperator
+    before: float
+    now: float
+
+
+@once
+def larger_rows(view: QueryView) -> Larger | None:
+    """The rows of state that only get larger and are at least twice as large as they were, as lists that a function
+    keeps: each batch reads and writes them whole, so the same input takes longer and longer. What shrinks now and then
+    is not such a state: RocksDB's files do as it merges old versions of its rows."""
+    for index, operator in enumerate(view.operators):
+        reports = state_cost.reports(view.baseline.steady, index)
+        sizes = state_trend.growing(in_bytes(view, reports))
+        if len(sizes) < MIN_STATE_BATCHES or state_trend.forgets(view, sizes) or not get_larger(reports, sizes):
+            continue
+        early, newest = reports[-len(sizes)][1], reports[-1][1]
+        found = Larger(operator, sizes[0][1].rows / early.rows, sizes[-1][1].rows / newest.rows)
+        if found.now >= CLEAR_TIMES * found.before:
+            return found
+    return None
+
+
+def get_larger(reports: Reports, sizes: Reports) -> bool:
+    """Whether an operator's bytes grow because its rows get larger, and not because they get more; `sizes` are the
+    newest of its reports `in_bytes`."""
+    early, newest = reports[-len(sizes)][1], reports[-1][1]
+    before, now = sizes[0][1].rows, sizes[-1][1].rows
+    more_rows = CLEAR_TIMES * (newest.rows - early.rows) * before
+    return early.rows > 0 and newest.rows > 0 and (now - before) * early.rows >= more_rows
 
 
 def soonest(view: QueryView, reports: Reports) -> Limit | None:

@@ -37,7 +37,7 @@ from collections.abc import Iterator
 
 from ledgerops.common.format import duration, size
 from ledgerops.diagnosis.facts import state_cost, state_trend
-from ledgerops.diagnosis.facts.state_room import filling, fills_little, in_bytes, soonest
+from ledgerops.diagnosis.facts.state_room import filling, fills_little, get_larger, in_bytes, soonest
 from ledgerops.diagnosis.facts.state_trend import MIN_GROWTH_ROWS, MIN_STATE_BATCHES, Reports
 from ledgerops.diagnosis.limits import CLEAR_TIMES, VERY_LONG_SECONDS
 from ledgerops.diagnosis.rule import Rule
@@ -113,10 +113,9 @@ def _larger_rows(view: QueryView, reports: Reports) -> Finding | None:
         return None
     sizes, limit = found
     (first, early), (newest, operator) = reports[-len(sizes)], reports[-1]
-    before, now = sizes[0][1].rows, sizes[-1][1].rows
-    more_rows = CLEAR_TIMES * (operator.rows - early.rows) * before
-    if not early.rows or not operator.rows or (now - before) * early.rows < more_rows:
+    if not get_larger(reports, sizes):
         return None
+    before, now = sizes[0][1].rows, sizes[-1][1].rows
     each, earlier, ago = now / operator.rows, before / early.rows, newest.ended - first.ended
     return Finding(
         f"the rows of the state of {operator.name} only get larger: each of the {operator.rows:,} takes {size(each)} "

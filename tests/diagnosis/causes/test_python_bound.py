@@ -67,3 +67,21 @@ def test_rows_are_divided_where_computing_workers_are_fewer_than_the_cores(histo
     assert told.remedies[0].action.startswith("see at which line the function is")
     assert told.remedies[1].action.startswith(then)
     assert ("the longest stage has 1 task for 2 cores" in told.remedies[1].why) is (then == DIVIDE)
+
+
+def lists(first: float, step: float, name: str = "applyInPandasWithState"):
+    return [{"name": name, "rows": 8, "memory_bytes": int((first + step * n) * 1e6)} for n in range(14)]
+
+
+@cases(
+    "operators, grew",
+    ("a list that gets longer", lists(8, 8), "; each row of their state grew from 3.0 MB to 14.0 MB"),
+    ("a list that is full", lists(80, 0), ""),
+    ("it shrinks now and then", [*lists(8, 8)[:9], *lists(8, 8)[7:]], ""),
+    ("it was large before", lists(800, 8), ""),
+    ("Spark's own aggregation", lists(8, 8, "stateStoreSave"), ""),
+)
+def test_a_state_whose_rows_get_larger_is_what_a_function_takes_longer_for(history, operators, grew):
+    [finding] = check(CAUSE, slow(history, seconds=[5] * len(operators), operators=operators, warm=0))
+    assert finding.summary == f"Python workers take 4.1 s of a batch of 5.0 s{grew}"
+    assert finding.remedies[0].action.startswith("find the list or map that a key only adds to") is bool(grew)

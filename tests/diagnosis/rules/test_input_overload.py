@@ -148,6 +148,17 @@ def test_rows_that_are_more_work_than_before_are_looked_at_and_not_their_number(
 
 
 @cases(
+    "grown, first", ("they get larger", 8e6, "find the list or map"), ("they stay as they are", 0, "compare the newest")
+)
+def test_where_the_rows_of_the_state_get_larger_they_are_what_makes_each_row_more_work(history, grown, first):
+    operators = [{"rows": 8, "memory_bytes": int(8e6 + grown * n)} for n in range(42)]
+    view = turned(history, 1000, [1000] * 12, [3.0] * 12, 2.7, operators=operators)
+    [finding] = RULE.check(view)
+    assert finding.summary.endswith("each row is more work than it used to be")
+    assert finding.remedies[0].action.startswith(first)
+
+
+@cases(
     "rows, speaks",
     ("ten times the rows a second, of which a fifth is left over", [5000, 5800, 6700, 7700], True),
     ("no more a second than before: batches are longer", [500, 580, 670, 770], False),
