@@ -24,6 +24,7 @@ BY_WATERMARK = first_step(
 )
 BY_ROWS = first_step("freshness-breach", "rows", "rows that were late on arrival stay late")
 ONE_LONG = Remedy(ONE_LONG_BATCH, "a typical batch is far shorter", general=ONE_LONG_BATCH)
+IN_FUNCTION = (*DRIVER, "tasks_unknown")  # the line tells more than stages that nobody read
 LARGEST = "no other part of a batch takes as long"
 
 
@@ -42,7 +43,7 @@ def with_largest_part(finding: Finding, view: QueryView) -> Finding:
     first = BY_LARGEST_PART[part.name]
     step = Remedy(first, LARGEST, general=first)
     where = f"the largest part of a batch is {in_words(part.name)}: {duration(part.now)} of {duration(typical)}"
-    line = function_place(view, since=found.splits[0].batch.started) if part.name in DRIVER else None
+    line = function_place(view, since=found.splits[0].batch.started) if part.name in IN_FUNCTION else None
     if line is not None:
         where = f"{where}, and the function of foreachBatch is mostly at {line}"
         step = first_step("slow-sink", "line", LARGEST, line=line)

@@ -69,6 +69,17 @@ def test_the_time_of_the_driver_is_told_with_the_line_of_the_function_that_takes
     ]
 
 
+def test_the_line_is_also_told_where_no_stage_was_read(history):
+    """A run that a scheduler starts is over before its stages are read."""
+    view = history(warm=0, seconds=[4.0] * 8, phases={"add_batch": 3.9}, plan={"sink": "ForeachBatchSink"}, cores=None)
+    view.history.driver_code = DriverCode(view.now, "run-1", 21, 21, "/srv/crm.py", 28, "post")
+    told = with_largest_part(Finding("late", Component("query", "q"), (), (), 0.5, rule="trigger-overrun"), view)
+    assert told.summary.endswith(
+        "read: 3.9 s of 4.0 s, and the function of foreachBatch is mostly at crm.py:28 in post"
+    )
+    assert told.remedies[0].action.startswith("look at crm.py:28")
+
+
 def test_without_a_typical_batch_the_running_one_says_where_it_is(history):
     view = history(warm=0, seconds=[19.0], interval=5.0, running=129.0)
     view.history.driver_code = DriverCode(view.now, "run-1", 21, 21, "/srv/crm.py", 28, "post")
