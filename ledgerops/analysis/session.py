@@ -21,7 +21,7 @@ from ledgerops.diagnosis.report import ENDED_BY_ITSELF, document, finding_docume
 from ledgerops.diagnosis.rules import BY_SLUG
 from ledgerops.errors import UserError
 from ledgerops.model.finding import SEVERITIES, Finding
-from ledgerops.model.records import Observation
+from ledgerops.model.records import CONTINUOUS, Observation
 from ledgerops.model.spark_progress import format_instant, parse_instant
 from ledgerops.runtime.replay import Replay
 
@@ -163,8 +163,9 @@ class Investigation:
             raise UserError(f"nothing was recorded in {name} since {format_instant(since)}")
         found = document(shown.values(), moment, name)
         for query in found["queries"]:
-            trigger = self.replay.registry.view(queries[query["query"]], moment).trigger
-            query["trigger_known"] = trigger.known or trigger.ends_itself
+            view = self.replay.registry.view(queries[query["query"]], moment)
+            query["trigger_known"] = view.trigger.known or view.trigger.ends_itself
+            query["judged"] = view.plan.trigger != CONTINUOUS
         if self.since is not None:
             for query in found["queries"]:
                 query["ended"] = [

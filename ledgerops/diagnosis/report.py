@@ -13,6 +13,7 @@ from ledgerops.model.finding import SEVERITIES, Finding, Severity, Verdict
 from ledgerops.model.spark_progress import format_instant, parse_instant
 
 VERSION = 1
+UNJUDGED = "; not judged: in continuous mode there are no batches, and Spark reports nothing"
 UNTIMED = "trigger interval not recorded ({}): add --trigger 2s, for example, to judge batches by it"
 ENDED_BY_ITSELF = "by itself"  # of an incident; others end with their run or the source
 WORDS = re.compile(r"\s*\S+\s*|\s+")  # a word with the blanks around it
@@ -182,6 +183,7 @@ def _head(query: Mapping[str, Any], causes: Sequence[Mapping[str, Any]]) -> Line
     status = str(query["status"])
     style = "healthy" if not causes and status in PLAIN else causes[0]["severity"] if causes else "warning"
     ends = [("; the end of its run was not recorded", "faint")] if query.get("end_recorded") is False else []
+    ends += [(UNJUDGED, "warning")] if query.get("judged") is False else []
     if starts := query.get("unrecorded_ends"):
         ends.append((f"; nothing was recorded of how {_runs_before(starts)} ended", "warning"))
     return [
@@ -330,7 +332,7 @@ def _heading(incident: Mapping[str, Any]) -> str:
 
 def _sum_up(document: Mapping[str, Any], lowest: Severity) -> Line:
     queries = document["queries"]
-    counted = f"{format.counted(len(queries), 'query', 'queries')} at {format.instant(document['at'])}"
+    counted = f"{_counted(queries)} at {format.instant(document['at'])}"
     sick = [
         _grouped((query["query"], cause["rule"]) for cause in query["root_causes"])
         for query in queries
@@ -342,6 +344,12 @@ def _sum_up(document: Mapping[str, Any], lowest: Severity) -> Line:
     if not sick:
         return [(f"{counted}: nothing found", "healthy")]
     return [(f"{counted}: {len(sick)} with findings: {', '.join(sick)}", worst(document) or "")]
+
+
+def _counted(queries: Sequence[Mapping[str, Any]]) -> str:
+    """How many there are, and of how many nothing can be found."""
+    unjudged = sum(query.get("judged") is False for query in queries)
+    return format.counted(len(queries), "query", "queries") + (f" ({unjudged} not judged)" if unjudged else "")
 
 
 def _is_note(incident: Mapping[str, Any]) -> bool:
@@ -365,7 +373,7 @@ def _lately(document: Mapping[str, Any], lowest: Severity) -> Iterator[Line]:
 
 
 def _sum_up_incidents(document: Mapping[str, Any], incidents: Sequence[Mapping[str, Any]]) -> Line:
-    counted = f"{format.counted(len(document['queries']), 'query', 'queries')} until {format.instant(document['at'])}"
+    counted = f"{_counted(document['queries'])} until {format.instant(document['at'])}"
     if not incidents:
         return [(f"{counted}: nothing found", "healthy")]
     named = _grouped((each["query"], each["rule"]) for each in incidents)

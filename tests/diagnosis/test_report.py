@@ -169,6 +169,14 @@ def test_unknown_trigger_intervals_are_said_once_for_all_queries():
     assert said == [NOT_RECORDED.replace("1 query", "2 queries")]
 
 
+def test_a_query_of_which_nothing_can_be_found_is_not_said_to_be_well():
+    document = report.document([WELL, replace(WELL, query="b")], NOW, "a recording")
+    document["queries"][1]["judged"] = False
+    lines = report.text(document).splitlines()
+    assert [line.endswith(report.UNJUDGED) for line in lines[:2]] == [False, True]
+    assert lines[-1] == "2 queries (1 not judged) at 2026-09-21 14:13:20 UTC: nothing found"
+
+
 def test_what_is_muted_is_a_line_and_no_finding():
     muted = replace(WELL, muted=(replace(SKEW, summary="one\x1b task"),))
     document = report.document([muted], NOW, "a recording")
