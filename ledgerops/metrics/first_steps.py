@@ -187,7 +187,12 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
             "look for reads of a table in the function of foreachBatch, also by MERGE, and at their conditions",
             "`foreachBatch`"),
     },
-    "key-skew": {GENERAL: FirstStep("find the hot key, and see whether it is a default value")},
+    "key-skew": {
+        GENERAL: FirstStep(
+            "count the rows of each key: one may be hot, as a default value is, or few keys share the busy task"),
+        "hot": FirstStep("find the hot key, and see whether it is a default value",
+            "`ledgerops.instrument` counts the keys, and one is hot"),
+    },
     "straggler": {
         GENERAL: FirstStep("find out on which executor and for which partition it happens"),
         "makes rows": FirstStep("find the record that the slow task makes so many rows of", "it writes far more"),
@@ -373,7 +378,7 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
 # of a symptom without a cause, by the part of a batch that takes longest
 BY_LARGEST_PART: Mapping[str, str] = {
     "latest_offset": "time one request to the source",
-    "get_batch": "time one listing of the source",
+    "get_batch": "count the files that a batch reads: each is looked up alone",
     "query_planning": "look for what made the plan of the query long, or trigger less often",
     "wal_commit": "time one write to the checkpoint",
     "commit_offsets": "time one write to the checkpoint",

@@ -57,15 +57,16 @@ NO_USE = Remedy(
 def _tell(view: QueryView, found: Profile) -> Told:
     stage, hot, keys = found.splits[-1].worst("uneven_keys"), view.skew.hot_key, ", ".join(view.plan.keys[:2])
     column = view.skew.key_column or keys or None
-    parts, more, condition = list[str](), list[Evidence](), None
+    parts, more = list[str](), list[Evidence]()
+    look = first_step("key-skew", GENERAL, "a key stays in one task")
     if hot is not None and hot.share >= MIN_HOT_SHARE:
         of, times = f" of {column}" if column else "", f"{1 / hot.share:.2f}x faster"
         parts.append(
             f"key {hot.key}{of} has {hot.share:.0%} of the rows; more tasks cannot make this stage more than {times}"
         )
         at = view.last.ended if view.last else view.now
-        if column is not None and hot.hashed:
-            condition = f"WHERE sha2(string(`{column}`), 256) LIKE '{hot.key}%'"
+        by_hash = f"WHERE sha2(string(`{column}`), 256) LIKE '{hot.key}%'" if column and hot.hashed else None
+        look = first_step("key-skew", "hot", "a key stays in one task", command=by_hash)
         more.append(Evidence(HOT_KEY.name, hot.share, "ratio", f"< {MIN_HOT_SHARE:g}", at))
     if stage is not None:
         share = stage.records_max / max(1, stage.records)
@@ -75,7 +76,7 @@ def _tell(view: QueryView, found: Profile) -> Told:
     adds_up = all(operator.name.startswith(AGGREGATION) for operator in stateful)
     salt = SALT_STATE if stateful and adds_up else SALT if adds_up else APART
     split = NARROW if stage is not None and makes_rows(stage) else salt
-    steps = (first_step("key-skew", GENERAL, "a key stays in one task", command=condition), split)
+    steps = (look, split)
     return Told(
         # stage ids and hot keys change from batch to batch, what is shuffled by does not
         Component("stage", f"shuffle by {keys}" if keys else "shuffle", column),

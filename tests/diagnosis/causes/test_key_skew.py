@@ -38,6 +38,7 @@ def test_one_task_that_has_most_of_the_rows_behind_a_shuffle_is_told_with_what_t
     assert finding.saving_seconds == pytest.approx(3.4 - 4.0 / 4)
     assert (finding.component.name, finding.component.detail) == ("shuffle by customer_id", "customer_id")
     assert told_by(finding).get("ledgerops_hot_key_share") == share
+    assert finding.remedies[0].action.startswith("count the rows of each key" if share is None else "find the hot key")
 
 
 @cases(
