@@ -8,6 +8,7 @@ import pytest
 from ledgerops.analysis.batch_samples import BatchSample
 from ledgerops.analysis.compare import compare
 from tests.build import T0
+from tests.tables import cases
 
 SEEDS = 120
 
@@ -42,17 +43,15 @@ def over_seeds(before, after, seeds=SEEDS):
     return {each: told.count(each) / seeds for each in set(told)}
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        pytest.param({}, {}, id="same load"),
-        pytest.param({"count": 15}, {"count": 25}, id="few batches"),
-        pytest.param({"correlation": 0.9}, {"correlation": 0.9}, id="slow waves"),
-        pytest.param({"noise": 0.4}, {"noise": 0.4}, id="much noise"),
-        pytest.param({"rows": 1000}, {"rows": 1400}, id="more rows a batch"),
-        pytest.param({"rows": 1000, "spread": 0.02}, {"rows": 3000, "spread": 0.02}, id="quite another load"),
-        pytest.param({"count": 200}, {"count": 20}, id="sides of different length"),
-    ],
+@cases(
+    "before, after",
+    ("same load", {}, {}),
+    ("few batches", {"count": 15}, {"count": 25}),
+    ("slow waves", {"correlation": 0.9}, {"correlation": 0.9}),
+    ("much noise", {"noise": 0.4}, {"noise": 0.4}),
+    ("more rows a batch", {"rows": 1000}, {"rows": 1400}),
+    ("quite another load", {"rows": 1000, "spread": 0.02}, {"rows": 3000, "spread": 0.02}),
+    ("sides of different length", {"count": 200}, {"count": 20}),
 )
 def test_where_nothing_changed_hardly_ever_is_a_change_told(before, after):
     told = over_seeds(before, after)
@@ -110,24 +109,16 @@ def test_phases_are_not_told_where_the_duration_did_not_change():
     assert verdict(made(random), made(random)).phases == ()
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "because"),
-    [
-        (
-            made(np.random.default_rng(1), 5), made(np.random.default_rng(2)),
-            "too few batches of the same size: 4 before, 45 after",
-        ),
-        (
-            made(np.random.default_rng(1), spread=0.01), made(np.random.default_rng(2), spread=0.01, rows=9000),
-            "batches have other sizes: 1,000 rows before, 8,988 after",
-        ),
-        ([], made(np.random.default_rng(2)), "no batches before the change"),
-        (
-            made(np.random.default_rng(1), noise=0.5, correlation=0.0),
-            made(np.random.default_rng(2), noise=0.5, correlation=0.0, slower=1.02), "too much variation",
-        ),
-    ],
-    ids=["too few", "another load", "only after", "too much noise"],
+@cases(
+    "before, after, because",
+    ("too few", made(np.random.default_rng(1), 5), made(np.random.default_rng(2)),
+     "too few batches of the same size: 4 before, 45 after"),
+    ("another load", made(np.random.default_rng(1), spread=0.01),
+     made(np.random.default_rng(2), spread=0.01, rows=9000),
+     "batches have other sizes: 1,000 rows before, 8,988 after"),
+    ("only after", [], made(np.random.default_rng(2)), "no batches before the change"),
+    ("too much noise", made(np.random.default_rng(1), noise=0.5, correlation=0.0),
+     made(np.random.default_rng(2), noise=0.5, correlation=0.0, slower=1.02), "too much variation"),
 )  # fmt: skip
 def test_what_cannot_be_told_is_said_with_the_reason(before, after, because):
     found = verdict(before, after)

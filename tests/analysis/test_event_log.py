@@ -12,6 +12,7 @@ from ledgerops.analysis.session import Investigation
 from ledgerops.errors import UserError
 from ledgerops.runtime.replay import replay
 from tests.paths import RECORDED
+from tests.tables import cases
 
 LOGS = RECORDED / "eventlog"
 PLAIN = LOGS / "local-2"
@@ -116,20 +117,14 @@ def test_tasks_that_reserve_several_cores_ran_no_longer_than_they_lived(tmp_path
         assert stage.run_seconds <= stage.tasks * (stage.wall_seconds + 0.001)
 
 
-@pytest.mark.parametrize(
-    ("state", "reason", "failure"),
-    [
-        pytest.param(
-            {"Failed": True}, {"Reason": "ExceptionFailure", "Full Stack Trace": "IOException: a\n\tat B.c(B:1)"},
-            "IOException: a", id="an exception",
-        ),
-        pytest.param(
-            {"Failed": True}, {"Reason": "ExecutorLostFailure", "Loss Reason": "Container killed"},
-            "Container killed", id="its executor was lost",
-        ),
-        pytest.param({"Failed": True}, {"Reason": "TaskResultLost"}, "TaskResultLost", id="no more is told"),
-        pytest.param({"Killed": True}, {"Reason": "TaskKilled"}, None, id="another attempt was quicker"),
-    ],
+@cases(
+    "state, reason, failure",
+    ("an exception", {"Failed": True},
+     {"Reason": "ExceptionFailure", "Full Stack Trace": "IOException: a\n\tat B.c(B:1)"}, "IOException: a"),
+    ("its executor was lost", {"Failed": True}, {"Reason": "ExecutorLostFailure", "Loss Reason": "Container killed"},
+     "Container killed"),
+    ("no more is told", {"Failed": True}, {"Reason": "TaskResultLost"}, "TaskResultLost"),
+    ("another attempt was quicker", {"Killed": True}, {"Reason": "TaskKilled"}, None),
 )  # fmt: skip
 def test_attempts_that_did_not_end_well_count_for_no_work_of_their_stage(tmp_path, state, reason, failure):
     events = plain_events()
@@ -346,17 +341,14 @@ def test_the_newest_compacted_part_stands_for_those_before_it(tmp_path):
     assert len(list(event_log.read(tmp_path))) == len(list(event_log.read(ROLLING)))
 
 
-@pytest.mark.parametrize(
-    ("line", "bad"),
-    [
-        (b'{"Event":"SparkListenerTaskEnd"}', 0),
-        (b'{"Event":"SparkListenerJobStart","Job ID":1,"Stage IDs":"x","Properties":[]}', 0),
-        (b'{"Event":"SomethingNew","x":1}', 0),
-        (b'{"Event":"org.apache.spark.sql.streaming.StreamingQueryListener$QueryProgressEvent"}', 0),
-        (b"[]", 0),
-        (b'{"Event": broken', 1),
-    ],
-    ids=["no task", "wrong types", "an unknown event", "no progress", "no object", "no JSON"],
+@cases(
+    "line, bad",
+    ("no task", b'{"Event":"SparkListenerTaskEnd"}', 0),
+    ("wrong types", b'{"Event":"SparkListenerJobStart","Job ID":1,"Stage IDs":"x","Properties":[]}', 0),
+    ("an unknown event", b'{"Event":"SomethingNew","x":1}', 0),
+    ("no progress", b'{"Event":"org.apache.spark.sql.streaming.StreamingQueryListener$QueryProgressEvent"}', 0),
+    ("no object", b"[]", 0),
+    ("no JSON", b'{"Event": broken', 1),
 )
 def test_an_odd_line_loses_no_other(tmp_path, line, bad):
     path, lines = tmp_path / "local-5", PLAIN.read_bytes().splitlines(keepends=True)
@@ -485,14 +477,12 @@ def at_work(*tasks, ended):
     yield {"Event": name("JobStart"), "Submission Time": moment + 1000 * ended, **other}
 
 
-@pytest.mark.parametrize(
-    ("tasks", "ended", "reports"),
-    [
-        pytest.param([(5, 9)], 14, [(14, 1)], id="a short one is reported where the log ends alone"),
-        pytest.param([(5, 9)], 16, [(15, 1), (16, 1)], id="of ten seconds"),
-        pytest.param([(5, 9)], 90, [(15, 1), (90, 1)], id="in silence nothing new is known"),
-        pytest.param([(5, 12), (12, 19), (19, 26)], 26, [(15, 1), (20, 2), (26, 3)], id="again and again"),
-    ],
+@cases(
+    "tasks, ended, reports",
+    ("a short one is reported where the log ends alone", [(5, 9)], 14, [(14, 1)]),
+    ("of ten seconds", [(5, 9)], 16, [(15, 1), (16, 1)]),
+    ("in silence nothing new is known", [(5, 9)], 90, [(15, 1), (90, 1)]),
+    ("again and again", [(5, 12), (12, 19), (19, 26)], 26, [(15, 1), (20, 2), (26, 3)]),
 )
 def test_a_batch_that_takes_long_is_reported_while_it_runs_with_its_tasks_so_far(tmp_path, tasks, ended, reports):
     log = written(tmp_path, [START, BEGUN, *at_work(*tasks, ended=ended)])
@@ -516,20 +506,16 @@ ENDED = {**TASK, "Finish Time": 1_700_000_007_000}
 STAGE = {"Stage ID": 0, "Stage Attempt ID": 0, "Completion Time": 1_700_000_008_000}
 
 
-@pytest.mark.parametrize(
-    ("events", "counts"),
-    [
-        pytest.param([("TaskStart", {"Task Info": TASK})], (1, 0, 1), id="a task runs"),
-        pytest.param([("TaskEnd", {"Task Info": ENDED})], (1, 1, 0), id="the log lacks its begin"),
-        pytest.param(
-            [("TaskStart", {"Task Info": TASK}), ("TaskEnd", {"Task Info": {**ENDED, "Failed": True}})], (0, 0, 0),
-            id="it failed",
-        ),
-        pytest.param(
-            [*[("TaskStart", {"Task Info": TASK})] * 2, ("TaskEnd", {"Task Info": ENDED}),
-             ("StageCompleted", {"Stage Info": STAGE})], (1, 1, 0), id="its second copy outlives the stage",
-        ),
-    ],
+@cases(
+    "events, counts",
+    ("a task runs", [("TaskStart", {"Task Info": TASK})], (1, 0, 1)),
+    ("the log lacks its begin", [("TaskEnd", {"Task Info": ENDED})], (1, 1, 0)),
+    ("it failed", [("TaskStart", {"Task Info": TASK}), ("TaskEnd", {"Task Info": {**ENDED, "Failed": True}})],
+     (0, 0, 0)),
+    ("its second copy outlives the stage",
+     [*[("TaskStart", {"Task Info": TASK})] * 2, ("TaskEnd", {"Task Info": ENDED}),
+      ("StageCompleted", {"Stage Info": STAGE})],
+     (1, 1, 0)),
 )  # fmt: skip
 def test_the_tasks_of_a_running_batch_are_those_that_run_and_those_that_are_done(tmp_path, events, counts):
     begin, *rest = at_work(ended=16)
@@ -539,12 +525,10 @@ def test_the_tasks_of_a_running_batch_are_those_that_run_and_those_that_are_done
     assert tuple(first.data[name] for name in ("tasks", "tasks_done", "tasks_running")) == counts
 
 
-@pytest.mark.parametrize(
-    ("tasks", "causes"),
-    [
-        pytest.param([(second, second + 1) for second in range(5, 400)], [], id="its tasks end"),
-        pytest.param([(5, 6)], ["query-stuck"], id="nothing ends"),
-    ],
+@cases(
+    "tasks, causes",
+    ("its tasks end", [(second, second + 1) for second in range(5, 400)], []),
+    ("nothing ends", [(5, 6)], ["query-stuck"]),
 )
 def test_a_batch_that_takes_long_is_not_stuck_while_its_tasks_end(tmp_path, tasks, causes):
     log = written(tmp_path, [START, BEGUN, *at_work(*tasks, ended=400)])
@@ -553,15 +537,13 @@ def test_a_batch_that_takes_long_is_not_stuck_while_its_tasks_end(tmp_path, task
     assert [cause["rule"] for cause in found["root_causes"]] == causes
 
 
-@pytest.mark.parametrize(
-    ("events", "status", "causes"),
-    [
-        pytest.param([START, BEGUN], "starting", [], id="the log goes on"),
-        pytest.param([START, BEGUN, OVER], "stopped", [], id="the application ended"),
-        pytest.param([REPORTED], "starting", [], id="the log goes on, and its beginning is gone"),
-        pytest.param([REPORTED, OVER], "stopped", [], id="the application ended, and the beginning of the log is gone"),
-        pytest.param([START, BEGUN, OVER, FAILED], "failed", ["query-failed"], id="a failure is written after its end"),
-    ],
+@cases(
+    "events, status, causes",
+    ("the log goes on", [START, BEGUN], "starting", []),
+    ("the application ended", [START, BEGUN, OVER], "stopped", []),
+    ("the log goes on, and its beginning is gone", [REPORTED], "starting", []),
+    ("the application ended, and the beginning of the log is gone", [REPORTED, OVER], "stopped", []),
+    ("a failure is written after its end", [START, BEGUN, OVER, FAILED], "failed", ["query-failed"]),
 )
 def test_the_end_of_an_application_ends_its_queries(tmp_path, events, status, causes):
     log = written(tmp_path, events)

@@ -11,6 +11,7 @@ from ledgerops.analysis.inputs import open_source
 from ledgerops.errors import UserError
 from tests.analysis.test_event_log import ROLLING
 from tests.paths import RECORDED
+from tests.tables import cases
 
 PLAIN = RECORDED / "key-skew.jsonl"
 
@@ -98,16 +99,14 @@ def test_what_was_written_before_a_packed_recording_was_torn_is_read(tmp_path):
     assert seen(tmp_path / "x.jsonl.zst") == seen(PLAIN)[:5]
 
 
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        (
-            b"\x28\xb5\x2f\xfdrubbish, not a frame",
-            ": not zstd, or damaged (zstd decompress error: dictionary mismatch)",
-        ),
-        (b"rubbish\n", ": not zstd, or damaged"),
-    ],
-    ids=["damaged", "plain"],
+@cases(
+    "content, reason",
+    (
+        "damaged",
+        b"\x28\xb5\x2f\xfdrubbish, not a frame",
+        ": not zstd, or damaged (zstd decompress error: dictionary mismatch)",
+    ),
+    ("plain", b"rubbish\n", ": not zstd, or damaged"),
 )
 def test_what_is_not_zstd_is_refused_in_one_line(tmp_path, content, reason):
     path = tmp_path / "x.jsonl.zst"

@@ -9,6 +9,7 @@ from ledgerops.model.history import History
 from ledgerops.model.records import Plan, Running
 from ledgerops.signals.query_view import QueryView
 from tests.build import T0, batch, stream
+from tests.tables import cases
 
 
 def followed(batches, interval=2.0, restarts=()):
@@ -28,22 +29,14 @@ def ages(track):
     return [pytest.approx(sample.value, abs=0.01) for sample in track.age]
 
 
-@pytest.mark.parametrize(
-    ("batches", "waited"),
-    [
-        pytest.param(
-            [batch(number) for number in range(4)], [2.5, 2.5, 2.5, 2.5],  # 2 s until it begins, 0.5 s until it ends
-            id="for its trigger and its batch",
-        ),
-        pytest.param(
-            [batch(number, started=T0 + 4.0 * number, duration=4.0) for number in range(4)], [6.0, 8.0, 8.0, 8.0],
-            id="for two batches while they overrun",
-        ),
-        pytest.param([batch(0), batch(1, started=T0 + 100.0)], [2.5, 2.5], id="not while nothing was read for a while"),
-        pytest.param(
-            [batch(0), batch(1, started=T0 + 100.0, run_id="run-2")], [2.5, 100.5], id="while the query was down",
-        ),
-    ],
+@cases(
+    "batches, waited",
+    # 2 s until it begins, 0.5 s until it ends
+    ("for its trigger and its batch", [batch(number) for number in range(4)], [2.5, 2.5, 2.5, 2.5]),
+    ("for two batches while they overrun",
+     [batch(number, started=T0 + 4.0 * number, duration=4.0) for number in range(4)], [6.0, 8.0, 8.0, 8.0]),
+    ("not while nothing was read for a while", [batch(0), batch(1, started=T0 + 100.0)], [2.5, 2.5]),
+    ("while the query was down", [batch(0), batch(1, started=T0 + 100.0, run_id="run-2")], [2.5, 100.5]),
 )  # fmt: skip
 def test_how_long_a_row_waits(batches, waited):
     assert ages(followed(batches)[1]) == waited

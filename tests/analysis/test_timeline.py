@@ -13,6 +13,7 @@ from ledgerops.model.history import History
 from ledgerops.model.spark_progress import format_instant
 from tests.build import T0
 from tests.paths import RECORDED
+from tests.tables import cases
 
 RANK = {"slow-sink": "warning", "falling-behind": "critical", "key-skew": "warning", "catching-up": "info"}
 
@@ -51,14 +52,12 @@ def lines(finding_history, **options):
 SINK, LATE = found("slow-sink", 60, ("falling-behind",)), found("falling-behind", 72)
 
 
-@pytest.mark.parametrize(
-    ("restarted", "over", "until", "with_run"),
-    [
-        pytest.param(130, 140, 130, True, id="it lingers into a run after a driver that was killed"),
-        pytest.param(30, 140, 140, False, id="long after a restart"),
-        pytest.param(80, 200, 200, False, id="the run that ended it began two minutes before"),
-        pytest.param(None, 140, 140, False, id="the run goes on"),
-    ],
+@cases(
+    "restarted, over, until, with_run",
+    ("it lingers into a run after a driver that was killed", 130, 140, 130, True),
+    ("long after a restart", 30, 140, 140, False),
+    ("the run that ended it began two minutes before", 80, 200, 200, False),
+    ("the run goes on", None, 140, 140, False),
 )
 def test_a_finding_that_goes_with_the_next_run_did_not_end_by_itself(restarted, over, until, with_run):
     history, finding_history = started()
@@ -180,16 +179,10 @@ def test_a_change_of_the_root_cause_is_told_and_its_flapping_is_not():
     assert [each.text for each in events(flapping) if each.what == "root"] == []
 
 
-@pytest.mark.parametrize(
-    ("ended", "told"),
-    [
-        pytest.param(30, [(30, "failed: BOOM"), (40, "restarted, run 2")], id="it failed"),
-        pytest.param(
-            None,
-            [(40, "restarted, run 2"), (40, "nothing was recorded of how the run before ended")],
-            id="it was killed",
-        ),
-    ],
+@cases(
+    "ended, told",
+    ("it failed", 30, [(30, "failed: BOOM"), (40, "restarted, run 2")]),
+    ("it was killed", None, [(40, "restarted, run 2"), (40, "nothing was recorded of how the run before ended")]),
 )
 def test_a_restart_and_why_the_run_before_it_ended_are_told(ended, told):
     history, finding_history = started()
@@ -243,13 +236,11 @@ def test_what_ends_with_its_run_is_over_but_not_told_to_have_ended():
     assert [each.ended - T0 for each in incidents(finding_history)] == [30]
 
 
-@pytest.mark.parametrize(
+@cases(
     "changes",
-    [
-        pytest.param([(0, "healthy")], id="one"),
-        pytest.param([(0, "healthy"), (100, "pressured"), (104, "healthy")], id="taken back at once"),
-        pytest.param([(0, "starting"), (4, "healthy"), (90, "idle"), (200, "healthy")], id="all of them calm"),
-    ],
+    ("one", [(0, "healthy")]),
+    ("taken back at once", [(0, "healthy"), (100, "pressured"), (104, "healthy")]),
+    ("all of them calm", [(0, "starting"), (4, "healthy"), (90, "idle"), (200, "healthy")]),
 )
 def test_a_status_that_says_nothing_new_is_not_told(changes):
     assert len(settled([Change(*each) for each in changes], alike=("healthy", "idle", "starting"))) == 1

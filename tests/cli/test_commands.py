@@ -21,6 +21,7 @@ from ledgerops.cli.completion import SHELLS, known_names, whole_parser
 from ledgerops.cli.exec import script_and_arguments
 from tests.paths import RECORDED
 from tests.serving import talking
+from tests.tables import cases
 
 NAMES = [command.name for command in COMMANDS]
 OVERLOAD = RECORDED / "drills" / "overload" / "recording"
@@ -157,17 +158,15 @@ def test_what_cannot_be_done_is_one_line_and_exit_code_2(refusal, tmp_path, comm
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("answer", "reason"),
-    [
-        pytest.param(b"SSH-2.0-OpenSSH_9.2\r\n", "ssh-2.0-openssh_9.2", id="another protocol"),
-        pytest.param(
-            b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{}",
-            "the answer ended early: 98 bytes are missing",
-            id="an exporter that ends while it answers",
-        ),
-        pytest.param(b"", "remote end closed connection without response", id="one that hangs up"),
-    ],
+@cases(
+    "answer, reason",
+    ("another protocol", b"SSH-2.0-OpenSSH_9.2\r\n", "ssh-2.0-openssh_9.2"),
+    (
+        "an exporter that ends while it answers",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{}",
+        "the answer ended early: 98 bytes are missing",
+    ),
+    ("one that hangs up", b"", "remote end closed connection without response"),
 )
 def test_what_is_no_answer_of_an_exporter_is_one_line(refusal, answer, reason):
     def say(connection):

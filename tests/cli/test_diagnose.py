@@ -14,6 +14,7 @@ from tests.build import T0, spark_json
 from tests.drills.saved import recording
 from tests.paths import RECORDED
 from tests.serving import Background, Quiet
+from tests.tables import cases
 
 CRASH, OUTAGE = str(RECORDED / "spark-4.2.0.jsonl"), str(RECORDED / "source-unreachable.jsonl")
 SLOW_SINK = str(RECORDED / "drills" / "slow-sink" / "recording")
@@ -83,12 +84,10 @@ def test_a_run_whose_end_nobody_recorded_is_said_to_be_as_of_the_end_of_the_sour
     assert "the end of its run was not recorded" in diagnose("--from", cut).out
 
 
-@pytest.mark.parametrize(
-    ("again", "said"),
-    [
-        pytest.param(["12:40:00"], "the run before 2026-11-21 12:40:00 UTC", id="once"),
-        pytest.param(["12:40:00", "12:45:00"], "2 runs, the last before 2026-11-21 12:45:00 UTC,", id="twice"),
-    ],
+@cases(
+    "again, said",
+    ("once", ["12:40:00"], "the run before 2026-11-21 12:40:00 UTC"),
+    ("twice", ["12:40:00", "12:45:00"], "2 runs, the last before 2026-11-21 12:45:00 UTC,"),
 )
 def test_a_driver_that_was_killed_and_started_again_is_told_beside_the_query(tmp_path, diagnose, again, said):
     lines = [orjson.loads(each) for each in Path(OUTAGE).read_text().splitlines() if '"terminated"' not in each]
@@ -104,12 +103,10 @@ def test_a_driver_that_was_killed_and_started_again_is_told_beside_the_query(tmp
     assert "of how" not in diagnose("--from", OUTAGE).out
 
 
-@pytest.mark.parametrize(
-    ("place", "at", "absent"),
-    [
-        pytest.param(CRASH, "2026-11-21T07:02:00Z", "critical", id="before it"),
-        pytest.param(OUTAGE, "2026-11-21T12:37:00Z", "source-unreachable", id="after it"),
-    ],
+@cases(
+    "place, at, absent",
+    ("before it", CRASH, "2026-11-21T07:02:00Z", "critical"),
+    ("after it", OUTAGE, "2026-11-21T12:37:00Z", "source-unreachable"),
 )
 def test_a_moment_without_the_problem_is_judged_as_it_was_then(diagnose, place, at, absent):
     told = diagnose("--from", place, "--at", at)
@@ -202,13 +199,11 @@ def test_results_are_too_old_from_the_age_in_the_settings(diagnose, monkeypatch)
     assert "freshness-breach" in found_in_time(diagnose, outage)
 
 
-@pytest.mark.parametrize(
-    ("told", "found"),
-    [
-        pytest.param("3600.0", False, id="its own objective"),
-        pytest.param("", True, id="an older exporter, which does not tell it"),
-        pytest.param("never", True, id="not a number"),
-    ],
+@cases(
+    "told, found",
+    ("its own objective", "3600.0", False),
+    ("an older exporter, which does not tell it", "", True),
+    ("not a number", "never", True),
 )
 def test_the_objective_of_a_running_exporter_counts_instead(diagnose, monkeypatch, tmp_path, told, found):
     monkeypatch.setenv("LEDGEROPS_FRESHNESS_OBJECTIVE_SECONDS", "5")

@@ -8,6 +8,7 @@ from ledgerops.drills.catalogue import BY_NAME
 from ledgerops.drills.harness.run import run
 from ledgerops.errors import UserError
 from tests.paths import RECORDED
+from tests.tables import cases
 
 KEPT = RECORDED / "drills"
 
@@ -30,16 +31,14 @@ DAMAGED = "{}/{} is damaged or not part of a drill; run the drill again"
 NAMES = '{"drill": "crash", "seed": 1, "names": '
 
 
-@pytest.mark.parametrize(
-    ("file", "content", "why"),
-    [
-        pytest.param("times.json", "{", DAMAGED, id="torn"),
-        pytest.param("times.json", "[]", DAMAGED, id="no table"),
-        pytest.param("drill.json", "", DAMAGED, id="empty"),
-        pytest.param("times.json", '{"injected": 1}', "{} has no 'repaired'", id="no origin"),
-        pytest.param("times.json", '{"origin": 1}', "{} has no 'injected'", id="interrupted"),
-        pytest.param("drill.json", NAMES + '{"other": "x"}}', "{} has no 'main'", id="without its query"),
-    ],
+@cases(
+    "file, content, why",
+    ("torn", "times.json", "{", DAMAGED),
+    ("no table", "times.json", "[]", DAMAGED),
+    ("empty", "drill.json", "", DAMAGED),
+    ("no origin", "times.json", '{"injected": 1}', "{} has no 'repaired'"),
+    ("interrupted", "times.json", '{"origin": 1}', "{} has no 'injected'"),
+    ("without its query", "drill.json", NAMES + '{"other": "x"}}', "{} has no 'main'"),
 )
 def test_a_bundle_that_cannot_be_scored_is_told_beside_the_scores_of_the_others(bundles, ledgerops, file, content, why):
     (bundles / "crash" / file).write_text(content)

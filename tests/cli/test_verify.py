@@ -17,6 +17,7 @@ from ledgerops.ledger.verify.outputs import KafkaOutput, PostgresOutput
 from tests import topics
 from tests.ledger.verify.made import Run, again, manifest_of, sent, without
 from tests.refusals import refusal_of
+from tests.tables import cases
 
 ONCE = sent(once=True)
 
@@ -100,31 +101,25 @@ def run_of(tmp_path):
     return make
 
 
-@pytest.mark.parametrize(
+@cases(
     "run",
-    [
-        ("kafka", ["transactions", "ad_events"]),
-        ("kafka", ["transactions.debits", "transactions.credits"]),
-        ("kafka", ["test.transactions"], "test.transactions"),
-        ("files", [], None),
-    ],
-    ids=["its topic", "a part of the topics", "of a prefix", "a folder"],
+    ("its topic", ("kafka", ["transactions", "ad_events"])),
+    ("a part of the topics", ("kafka", ["transactions.debits", "transactions.credits"])),
+    ("of a prefix", ("kafka", ["test.transactions"], "test.transactions")),
+    ("a folder", ("files", [], None)),
 )
 def test_the_manifest_of_the_last_load_stands_beside_the_run(tmp_path, verify, run_of, run):
     told = verify(run_of(*run))
     assert (told.code, told.lines[0]) == (0, f"compared with {tmp_path / 'manifest.json'}")
 
 
-@pytest.mark.parametrize(
+@cases(
     "run",
-    [
-        ("embedded",),
-        ("kafka", ["transactions"], "test.transactions"),
-        ("kafka", ["test.transactions"]),
-        ("kafka", ["transactions"], None),
-        ("files",),
-    ],
-    ids=["it reads no load", "another prefix", "none of its prefix", "a load to a folder", "a load to Kafka"],
+    ("it reads no load", ("embedded",)),
+    ("another prefix", ("kafka", ["transactions"], "test.transactions")),
+    ("none of its prefix", ("kafka", ["test.transactions"])),
+    ("a load to a folder", ("kafka", ["transactions"], None)),
+    ("a load to Kafka", ("files",)),
 )
 def test_the_manifest_of_a_load_that_the_run_did_not_read_is_not_taken(refusal, run_of, run):
     assert refusal("verify", folder := run_of(*run)) == (
@@ -186,14 +181,12 @@ def in_kafka(kafka, topic):
     return write
 
 
-@pytest.mark.parametrize(
-    ("rows", "options", "code", "word"),
-    [
-        pytest.param(ONCE, [], 0, " equal ", id="topics are outputs too"),
-        pytest.param(again(ONCE, 3, 4), [], 0, "2 repeated (allowed by the sink: at least once)", id="repeated"),
-        pytest.param(again(ONCE, 3, 4), ["--strict"], 1, "dedup_transactions", id="repeated, which is forbidden"),
-        pytest.param(without(ONCE, 3), [], 1, "dedup_transactions", id="lost"),
-    ],
+@cases(
+    "rows, options, code, word",
+    ("topics are outputs too", ONCE, [], 0, " equal "),
+    ("repeated", again(ONCE, 3, 4), [], 0, "2 repeated (allowed by the sink: at least once)"),
+    ("repeated, which is forbidden", again(ONCE, 3, 4), ["--strict"], 1, "dedup_transactions"),
+    ("lost", without(ONCE, 3), [], 1, "dedup_transactions"),
 )
 def test_topics_may_repeat_rows_and_not_lose_them(verify, manifest, in_kafka, rows, options, code, word):
     told = verify(*manifest, *in_kafka(rows), *options)

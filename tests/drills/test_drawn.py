@@ -16,6 +16,7 @@ from ledgerops.drills.harness import batches
 from ledgerops.drills.harness.case import Case
 from ledgerops.drills.scoring import drawn_page, sections
 from ledgerops.drills.scoring.drawn import CaseResult, DiagnosisAt, Judgement, judge_answers, replayed
+from tests import tables
 from tests.drills.checkpoints import T0, checkpoint
 from tests.paths import RECORDED
 
@@ -71,17 +72,15 @@ def test_an_application_knows_nothing_of_the_observer(file):
     assert [name for name in imported if not name.startswith("ledgerops.ledger.")] == []
 
 
-@pytest.mark.parametrize(
-    ("planned", "trigger", "what", "level"),
-    [
-        pytest.param(range(0, 60, 2), 2.0, None, None, id="each batch at its interval"),
-        pytest.param(range(0, 60, 3), 2.0, "outlasts its trigger", "warning", id="each batch a second too long"),
-        pytest.param([0, 2, 4, 6, 9, 10, 12, 14, *range(16, 60, 2)], 2.0, None, None, id="one long batch"),
-        pytest.param([0, 2, 4, 6], 2.0, "makes no progress", "warning", id="nothing after a few batches"),
-        pytest.param([0.3 * each for each in range(200)], None, None, None, id="short batches back to back"),
-        pytest.param([3.0 * each for each in range(20)], None, "costly batches", "info", id="long ones back to back"),
-        pytest.param([0, 1, 2, 4, 7, 12, 20, 33, 55], None, "cannot keep up", "warning", id="ever longer ones"),
-    ],
+@tables.cases(
+    "planned, trigger, what, level",
+    ("each batch at its interval", range(0, 60, 2), 2.0, None, None),
+    ("each batch a second too long", range(0, 60, 3), 2.0, "outlasts its trigger", "warning"),
+    ("one long batch", [0, 2, 4, 6, 9, 10, 12, 14, *range(16, 60, 2)], 2.0, None, None),
+    ("nothing after a few batches", [0, 2, 4, 6], 2.0, "makes no progress", "warning"),
+    ("short batches back to back", [0.3 * each for each in range(200)], None, None, None),
+    ("long ones back to back", [3.0 * each for each in range(20)], None, "costly batches", "info"),
+    ("ever longer ones", [0, 1, 2, 4, 7, 12, 20, 33, 55], None, "cannot keep up", "warning"),
 )
 def test_the_harm_is_read_from_the_checkpoint(tmp_path, planned, trigger, what, level):
     found = batches.slow(checkpoint(tmp_path, planned, done=planned), trigger, T0, T0 + 60)
@@ -119,18 +118,12 @@ def answers(rules, since=30, until=60, severity="warning"):
     ]
 
 
-@pytest.mark.parametrize(
-    ("given", "judged"),
-    [
-        pytest.param(answers(["key-skew", "slow-sink"]), Judgement(6.0, False, "key-skew", ()), id="second"),
-        pytest.param(answers([]), Judgement(None, False, "", ()), id="nothing"),
-        pytest.param(
-            answers(["slow-sink"], severity="info"), Judgement(None, False, "slow-sink", ()), id="only at info"
-        ),
-        pytest.param(
-            answers(["slow-sink"], since=10), Judgement(0.0, True, "slow-sink", ("slow-sink",)), id="before the fault"
-        ),
-    ],
+@tables.cases(
+    "given, judged",
+    ("second", answers(["key-skew", "slow-sink"]), Judgement(6.0, False, "key-skew", ())),
+    ("nothing", answers([]), Judgement(None, False, "", ())),
+    ("only at info", answers(["slow-sink"], severity="info"), Judgement(None, False, "slow-sink", ())),
+    ("before the fault", answers(["slow-sink"], since=10), Judgement(0.0, True, "slow-sink", ("slow-sink",))),
 )
 def test_an_answer_is_judged_by_the_truth(given, judged):
     assert judge_answers(FAULT, HARM, T0 + 20, given, others=0.0) == judged

@@ -8,6 +8,7 @@ import pytest
 from ledgerops.drills.harness.bundle import Bundle
 from ledgerops.drills.harness.effects import batches_outlast, fails, rows_wait
 from tests.drills.checkpoints import T0, checkpoint
+from tests.tables import cases
 
 PLAN = "seed: 1\nphases: [{shape: constant, rate: 10}]\n"
 
@@ -33,14 +34,12 @@ def test_so_many_batches_in_a_row_outlast_a_time(tmp_path, seconds, times, expec
     assert batches_outlast(seconds, times)(bundle(tmp_path, ended=60, injected=3)) == expected
 
 
-@pytest.mark.parametrize(
-    ("read", "injected", "expected"),
-    [
-        # 70 are read at 10 s, the 71st came at 7.1 s
-        pytest.param([20, 40, 50, 60, 70, 80, 90, 100], 0, T0 + 12.0, id="the instant at which it has waited so long"),
-        pytest.param([20, 40, 50, 60, 70, 80, 90, 100], 13, T0 + 13.0, id="what was so before the fault"),
-        pytest.param([20, 40, 60, 80, 100], 0, None, id="a query that keeps up"),
-    ],
+@cases(
+    "read, injected, expected",
+    # 70 are read at 10 s, the 71st came at 7.1 s
+    ("the instant at which it has waited so long", [20, 40, 50, 60, 70, 80, 90, 100], 0, T0 + 12.0),
+    ("what was so before the fault", [20, 40, 50, 60, 70, 80, 90, 100], 13, T0 + 13.0),
+    ("a query that keeps up", [20, 40, 60, 80, 100], 0, None),
 )
 def test_a_row_waits_for_so_long_from_the_fault_on(tmp_path, read, injected, expected):
     planned = [2.0 * number for number in range(1, len(read) + 1)]

@@ -95,14 +95,12 @@ def test_workers_share_the_plan_out_without_overlap(place):
     assert {file.name.split("-")[2] for file in (place / "land").rglob("*.jsonl")} == {"0", "1"}
 
 
-@pytest.mark.parametrize(
+@cases(
     "end",
-    [
-        # as a terminal does: the workers hear it, too
-        pytest.param(lambda process: os.killpg(process.pid, signal.SIGINT), id="Ctrl-C"),
-        # as a container's runtime does
-        pytest.param(lambda process: process.send_signal(signal.SIGTERM), id="stop of a container"),
-    ],
+    # as a terminal does: the workers hear it, too
+    ("Ctrl-C", lambda process: os.killpg(process.pid, signal.SIGINT)),
+    # as a container's runtime does
+    ("stop of a container", lambda process: process.send_signal(signal.SIGTERM)),
 )
 def test_a_load_that_is_interrupted_ends_at_one_record(place, end):
     with command(place, "--processes", "2", "--late-budget", "300s") as process:

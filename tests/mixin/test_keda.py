@@ -1,6 +1,5 @@
 """The ScaledObject: what its queries answer, by promtool, and which fields it has."""
 
-import pytest
 import yaml
 
 from ledgerops.diagnosis.rules import BY_SLUG
@@ -8,6 +7,7 @@ from ledgerops.mixin.keda import NOT_CURED, lag_query, pressure_query
 from ledgerops.mixin.kubernetes import kubernetes_files
 from ledgerops.mixin.site import Site
 from tests.promtool import tried
+from tests.tables import cases
 
 SITE = Site(kubernetes_workers="payments=spark-worker, shop=shop-worker", kubernetes_workers_max=4)
 LABELS = 'job="ledgerops", app="payments", instance="i", query="{}"'
@@ -50,35 +50,31 @@ def trigger_of(query, seconds):
     return {"series": f"query:trigger:seconds{{{labels}}}", "values": str(seconds)}
 
 
-@pytest.mark.parametrize(
-    ("series", "expected"),
-    [
-        pytest.param([lag_of("a", 90), lag_of("b", 5)], 90, id="the longest lag"),
-        pytest.param([lag_of("a", 90), trigger_of("a", 0)], 90, id="batches that run back to back"),
-        pytest.param([lag_of("a", 300), trigger_of("a", 300)], 0, id="a trigger of five minutes, and no longer lag"),
-        pytest.param([lag_of("a", 690), trigger_of("a", 300)], 90, id="a lag beyond two triggers of five minutes"),
-        pytest.param([lag_of("a", 300), trigger_of("a", 300), lag_of("b", 40)], 40, id="another one ends by itself"),
-        pytest.param([lag_of("a", 90), cause_of("a", "input-overload")], 90, id="a cause that workers cure"),
-        pytest.param([lag_of("a", 90), cause_of("a", "key-skew")], 30, id="one hot key: as many as now"),
-        pytest.param([lag_of("a", 90), lag_of("b", 60), cause_of("a", "slow-sink")], 60, id="another query needs them"),
-        pytest.param([lag_of("a", 5), cause_of("a", "key-skew")], 5, id="short lag stays short"),
-        pytest.param([lag_of("a", 90), cause_of("a", "key-skew", 0)], 90, id="a cause that is over"),
-        pytest.param([lag_of("a", 90, app="shop")], None, id="another application"),
-        pytest.param([], None, id="nobody reports: no answer, and nothing is removed"),
-    ],
+@cases(
+    "series, expected",
+    ("the longest lag", [lag_of("a", 90), lag_of("b", 5)], 90),
+    ("batches that run back to back", [lag_of("a", 90), trigger_of("a", 0)], 90),
+    ("a trigger of five minutes, and no longer lag", [lag_of("a", 300), trigger_of("a", 300)], 0),
+    ("a lag beyond two triggers of five minutes", [lag_of("a", 690), trigger_of("a", 300)], 90),
+    ("another one ends by itself", [lag_of("a", 300), trigger_of("a", 300), lag_of("b", 40)], 40),
+    ("a cause that workers cure", [lag_of("a", 90), cause_of("a", "input-overload")], 90),
+    ("one hot key: as many as now", [lag_of("a", 90), cause_of("a", "key-skew")], 30),
+    ("another query needs them", [lag_of("a", 90), lag_of("b", 60), cause_of("a", "slow-sink")], 60),
+    ("short lag stays short", [lag_of("a", 5), cause_of("a", "key-skew")], 5),
+    ("a cause that is over", [lag_of("a", 90), cause_of("a", "key-skew", 0)], 90),
+    ("another application", [lag_of("a", 90, app="shop")], None),
+    ("nobody reports: no answer, and nothing is removed", [], None),
 )
 def test_how_long_the_lag_is_that_workers_can_cure(tmp_path, series, expected):
     wanted = [] if expected is None else [{"labels": "{}", "value": expected}]
     evaluated(tmp_path, series, lag_query("payments", SITE), wanted)
 
 
-@pytest.mark.parametrize(
-    ("causes", "expected"),
-    [
-        pytest.param([], 0.9, id="the highest pressure"),
-        pytest.param([cause_of("b", "slow-sink")], 0.7, id="a slow sink: as many as now"),
-        pytest.param([cause_of("a", "slow-sink")], 0.9, id="the sink of another query"),
-    ],
+@cases(
+    "causes, expected",
+    ("the highest pressure", [], 0.9),
+    ("a slow sink: as many as now", [cause_of("b", "slow-sink")], 0.7),
+    ("the sink of another query", [cause_of("a", "slow-sink")], 0.9),
 )
 def test_how_high_the_pressure_is_that_workers_can_lower(tmp_path, causes, expected):
     series = [

@@ -15,6 +15,7 @@ from ledgerops.mixin.dashboards.pages import PAGES
 from ledgerops.mixin.rule_files import rule_files
 from ledgerops.mixin.site import Site
 from tests.paths import ROOT
+from tests.tables import cases
 
 kubernetes_files = cache(kubernetes.kubernetes_files)  # a site's files are made once for all tests
 DEFAULTS = Site()
@@ -112,30 +113,19 @@ def test_executors_reach_their_driver_on_every_port_and_prometheus_on_that_of_th
     assert executors == {"from": [{"podSelector": {}}]}
 
 
-@pytest.mark.parametrize(
-    ("site", "options"),
-    [
-        pytest.param(
-            Site(scrape_token_file="/t", kubernetes_driver_hosts="10.*, *.spark.svc"),
-            ["--exporter-token-file", "/drivers/token", "--token-host", "10.*", "--token-host", "*.spark.svc"],
-            id="a token",
-        ),
-        pytest.param(
-            Site(scrape_user="me", scrape_password_file="/p", scrape_tls=True, kubernetes_driver_hosts="10.*"),
-            ["--exporter-scheme", "https", "--exporter-user", "me", "--exporter-password-file", "/drivers/password",
-             "--token-host", "10.*"],
-            id="a password and TLS",
-        ),
-        pytest.param(
-            Site(scrape_tls=True, scrape_certificate="/c", scrape_key="/k"),
-            ["--exporter-scheme", "https", "--client-certificate", "/drivers/tls.crt",
-             "--client-key", "/drivers/tls.key"],
-            id="TLS with a client certificate",
-        ),
-        pytest.param(Site(scrape_token_file="/t"), [], id="no address that may have it"),
-        pytest.param(Site(kubernetes_driver_hosts="10.*"), [], id="no credentials"),
-        pytest.param(Site(scrape_tls=True), ["--exporter-scheme", "https"], id="TLS of a public authority"),
-    ],
+@cases(
+    "site, options",
+    ("a token", Site(scrape_token_file="/t", kubernetes_driver_hosts="10.*, *.spark.svc"),
+     ["--exporter-token-file", "/drivers/token", "--token-host", "10.*", "--token-host", "*.spark.svc"]),
+    ("a password and TLS",
+     Site(scrape_user="me", scrape_password_file="/p", scrape_tls=True, kubernetes_driver_hosts="10.*"),
+     ["--exporter-scheme", "https", "--exporter-user", "me", "--exporter-password-file", "/drivers/password",
+      "--token-host", "10.*"]),
+    ("TLS with a client certificate", Site(scrape_tls=True, scrape_certificate="/c", scrape_key="/k"),
+     ["--exporter-scheme", "https", "--client-certificate", "/drivers/tls.crt", "--client-key", "/drivers/tls.key"]),
+    ("no address that may have it", Site(scrape_token_file="/t"), []),
+    ("no credentials", Site(kubernetes_driver_hosts="10.*"), []),
+    ("TLS of a public authority", Site(scrape_tls=True), ["--exporter-scheme", "https"]),
 )  # fmt: skip
 def test_notify_asks_drivers_with_their_credentials_where_it_is_said_which_hosts_may_have_them(site, options):
     [pod] = [each["spec"]["template"]["spec"] for each in objects(site, kind="Deployment")]

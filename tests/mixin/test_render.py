@@ -15,6 +15,7 @@ from ledgerops.metrics.cause_texts import FAMILIES
 from ledgerops.mixin.alerts import ALERTS
 from ledgerops.mixin.problems import CASES, PROBLEMS, Problem, evidence_list, problem_pages, runbook_body
 from ledgerops.model.finding import SEVERITIES
+from tests import tables
 from tests.paths import ROOT
 
 PAGES = {"docs/cli.md": cli_page}
@@ -256,14 +257,10 @@ def test_a_check_asks_about_one_application(problem: Problem):
     assert shared(runbook_body(problem.runbook)) == []
 
 
-@pytest.mark.parametrize(
-    ("anybodys", "of_one"),
-    [
-        pytest.param('ledgerops_backlog{query="Q"}', 'ledgerops_backlog{app="APP",query="Q"}', id="a query"),
-        pytest.param(
-            "sum(rate(ledgerops_executor_tasks_total[5m]))", 'ledgerops_executor_cores{app="APP"}', id="executors"
-        ),
-    ],
+@tables.cases(
+    "anybodys, of_one",
+    ("a query", 'ledgerops_backlog{query="Q"}', 'ledgerops_backlog{app="APP",query="Q"}'),
+    ("executors", "sum(rate(ledgerops_executor_tasks_total[5m]))", 'ledgerops_executor_cores{app="APP"}'),
 )
 def test_what_asks_about_all_applications_is_found(anybodys, of_one):
     assert shared(f"`{anybodys}` of `{of_one}`") == [anybodys]

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from ledgerops.analysis.capacity.fit import CONFIDENCE_LEVEL, SEED, fit, observed
+from tests.tables import cases
 
 OVERHEAD, RATE = 0.4, 5000.0
 INTERVAL = 2.0
@@ -19,14 +20,12 @@ def batches(seed: int, count: int = 30, noise: float = 0.05, pauses: float = 0.0
     ]
 
 
-@pytest.mark.parametrize(
-    ("count", "noise", "pauses"),
-    [
-        pytest.param(30, 0.05, 0.0, id="noise"),
-        pytest.param(40, 0.10, 0.0, id="much noise"),
-        pytest.param(30, 0.05, 0.08, id="pauses of the machine"),
-        pytest.param(12, 0.05, 0.0, id="few batches"),
-    ],
+@cases(
+    "count, noise, pauses",
+    ("noise", 30, 0.05, 0.0),
+    ("much noise", 40, 0.10, 0.0),
+    ("pauses of the machine", 30, 0.05, 0.08),
+    ("few batches", 12, 0.05, 0.0),
 )
 def test_the_interval_holds_the_truth_as_often_as_it_says(count, noise, pauses):
     held = tried = 0
@@ -96,13 +95,11 @@ def test_batches_of_one_size_are_no_line():
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     "seconds",
-    [
-        pytest.param([0.5, 0.7] * 10, id="the time comes from elsewhere"),
-        pytest.param([1.0 - n / 4000 for n in range(1000, 3000, 100)], id="larger batches are quicker"),
-        pytest.param([0.5] * 20, id="always the same"),
-    ],
+    ("the time comes from elsewhere", [0.5, 0.7] * 10),
+    ("larger batches are quicker", [1.0 - n / 4000 for n in range(1000, 3000, 100)]),
+    ("always the same", [0.5] * 20),
 )
 def test_time_that_does_not_grow_with_the_rows_is_no_line(seconds):
     rows = [1000 + 100 * n for n in range(20)]

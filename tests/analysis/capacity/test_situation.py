@@ -4,6 +4,7 @@ from ledgerops.analysis.capacity.situation import situation
 from ledgerops.model.records import Plan
 from ledgerops.signals.query_view import QueryView
 from tests.build import T0, batch, history, source
+from tests.tables import cases
 
 
 def view(seconds: list[float], rows: list[int], left: int = 0, **plan: object) -> QueryView:
@@ -43,14 +44,12 @@ def test_a_cap_in_offsets_is_known():
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@cases(
     "limits",
-    [
-        pytest.param({}, id="none"),
-        pytest.param({"maxFilesPerTrigger": "10"}, id="in files"),
-        pytest.param({"maxBytesPerTrigger": "10m"}, id="in bytes"),
-        pytest.param({"maxOffsetsPerTrigger": "many"}, id="no number"),
-    ],
+    ("none", {}),
+    ("in files", {"maxFilesPerTrigger": "10"}),
+    ("in bytes", {"maxBytesPerTrigger": "10m"}),
+    ("no number", {"maxOffsetsPerTrigger": "many"}),
 )
 def test_a_cap_that_is_not_counted_in_rows_is_not(limits):
     assert situation(view([0.4 + n / 5000 for n in ROWS], ROWS, rate_limits=limits)).cap is None

@@ -5,55 +5,38 @@ from ledgerops.model.records import TaskSummary
 from ledgerops.signals.query_view import QueryView
 from tests.analysis.capacity.conftest import stage, stages
 from tests.build import T0, batch, history
+from tests.tables import cases
 
 
-@pytest.mark.parametrize(
-    ("work", "cores", "factor"),
-    [
-        pytest.param(stage([0.4] * 8, wall=1.6), 4, 0.5, id="many tasks share twice the cores"),
-        pytest.param(stage([0.4] * 8, wall=1.6), 8, 0.25, id="a core for each"),
-        pytest.param(stage([0.4] * 8, wall=1.6), 32, 0.25, id="more cores than tasks"),
-        pytest.param(stage([0.4] * 8, wall=1.6), 1, 2.0, id="half the cores"),
-        pytest.param(stage([0.8, 0.8], wall=0.8), 8, 1.0, id="two partitions"),
-        pytest.param(stage([1.6, 0.1, 0.1, 0.1], wall=1.6), 8, 1.0, id="one task has nearly all"),
-        pytest.param(stage([0.4] * 8, wall=2.0), 8, 0.4, id="what it waits stays"),
-    ],
+@cases(
+    "work, cores, factor",
+    ("many tasks share twice the cores", stage([0.4] * 8, wall=1.6), 4, 0.5),
+    ("a core for each", stage([0.4] * 8, wall=1.6), 8, 0.25),
+    ("more cores than tasks", stage([0.4] * 8, wall=1.6), 32, 0.25),
+    ("half the cores", stage([0.4] * 8, wall=1.6), 1, 2.0),
+    ("two partitions", stage([0.8, 0.8], wall=0.8), 8, 1.0),
+    ("one task has nearly all", stage([1.6, 0.1, 0.1, 0.1], wall=1.6), 8, 1.0),
+    ("what it waits stays", stage([0.4] * 8, wall=2.0), 8, 0.4),
 )
 def test_time_in_tasks_with_other_cores(work, cores, factor):
     assert stages(work, cores=2).factor(cores) == pytest.approx(factor, rel=0.15)
 
 
-@pytest.mark.parametrize(
-    ("work", "cores", "stateful", "bound"),
-    [
-        pytest.param(
-            stage([0.4] * 5, shuffle=False), 8, True,
-            ("source_partitions", "the source stage has 5 tasks"), id="source partitions",
-        ),
-        pytest.param(
-            stage([0.4] * 2), 8, True,
-            ("state_partitions", "the state stage has 2 tasks, fixed by the checkpoint (Spark 4.2 can change it)"),
-            id="state partitions",
-        ),
-        pytest.param(
-            stage([0.4] * 2), 8, False,
-            ("shuffle_partitions", "the stage after the shuffle has 2 tasks"), id="shuffle partitions",
-        ),
-        pytest.param(
-            stage([2.0, 0.1, 0.1, 0.1], records=[900, 30, 40, 30]), 4, True,
-            ("hot_key", "one of 4 tasks reads 90% of the rows of its stage"), id="one hot key",
-        ),
-        pytest.param(
-            stage([2.0, 0.1, 0.1, 0.1], records=[900, 30, 40, 30], shuffle=False), 4, True,
-            ("source_skew", "one of 4 tasks reads 90% of the rows of its stage"), id="one full source partition",
-        ),
-        pytest.param(
-            stage([2.0, 0.1, 0.1, 0.1]), 4, True,
-            ("straggler", "the longest of 4 tasks takes 2.0 s, an even share would be 0.6 s"),
-            id="one slow task with few rows",
-        ),
-        pytest.param(stage([0.4] * 8), 2, True, ("cores", "8 tasks share 2 cores"), id="too few cores"),
-    ],
+@cases(
+    "work, cores, stateful, bound",
+    ("source partitions", stage([0.4] * 5, shuffle=False), 8, True,
+     ("source_partitions", "the source stage has 5 tasks")),
+    ("state partitions", stage([0.4] * 2), 8, True,
+     ("state_partitions", "the state stage has 2 tasks, fixed by the checkpoint (Spark 4.2 can change it)")),
+    ("shuffle partitions", stage([0.4] * 2), 8, False,
+     ("shuffle_partitions", "the stage after the shuffle has 2 tasks")),
+    ("one hot key", stage([2.0, 0.1, 0.1, 0.1], records=[900, 30, 40, 30]), 4, True,
+     ("hot_key", "one of 4 tasks reads 90% of the rows of its stage")),
+    ("one full source partition", stage([2.0, 0.1, 0.1, 0.1], records=[900, 30, 40, 30], shuffle=False), 4, True,
+     ("source_skew", "one of 4 tasks reads 90% of the rows of its stage")),
+    ("one slow task with few rows", stage([2.0, 0.1, 0.1, 0.1]), 4, True,
+     ("straggler", "the longest of 4 tasks takes 2.0 s, an even share would be 0.6 s")),
+    ("too few cores", stage([0.4] * 8), 2, True, ("cores", "8 tasks share 2 cores")),
 )  # fmt: skip
 def test_what_bounds_the_tasks(work, cores, stateful, bound):
     assert stages(work, cores=2, stateful=stateful).bound(cores) == bound

@@ -13,6 +13,7 @@ from ledgerops.drills.benchmark.baselines.mapping import MAPPING, causes_of
 from ledgerops.drills.benchmark.baselines.thresholds import by_backlog, by_thresholds
 from ledgerops.drills.benchmark.methods import chance, most_frequent
 from ledgerops.errors import UserError
+from tests import tables
 from tests.drills.benchmark.tiny import T0, case, write
 
 BACKLOG = "ledgerops_query_backlog_offsets"
@@ -25,35 +26,31 @@ def said(answers: list[Answer]) -> list[list[str]]:
     return [[cause["cause"] for cause in answer["causes"]] for answer in answers]
 
 
-@pytest.mark.parametrize(
-    ("backlog", "last"),
-    [
-        pytest.param([5, 10, 20, 40, 80], ["input-overload"], id="it grows"),
-        pytest.param([5, 9, 9, 9, 30], ["input-overload"], id="it grows in steps"),
-        pytest.param([80, 80, 80, 80, 80], [], id="large but steady"),
-        pytest.param([0, 400, 300, 200, 0], [], id="a burst being worked off"),
-        pytest.param([0, 10, 20, 30], [], id="it was empty a moment ago"),
-        pytest.param([10, 20, 30], [], id="too few scrapes to tell"),
-    ],
+@tables.cases(
+    "backlog, last",
+    ("it grows", [5, 10, 20, 40, 80], ["input-overload"]),
+    ("it grows in steps", [5, 9, 9, 9, 30], ["input-overload"]),
+    ("large but steady", [80, 80, 80, 80, 80], []),
+    ("a burst being worked off", [0, 400, 300, 200, 0], []),
+    ("it was empty a moment ago", [0, 10, 20, 30], []),
+    ("too few scrapes to tell", [10, 20, 30], []),
 )
 def test_a_lag_tool_names_an_overload_while_the_backlog_grows(tmp_path, backlog, last):
     assert said(by_backlog(case(tmp_path, {BACKLOG: backlog})))[-1] == last
 
 
-@pytest.mark.parametrize(
-    ("metrics", "last"),
-    [
-        pytest.param({DURATION: [3, 3, 3], INTERVAL: [2, 2, 2]}, ["slow-sink"], id="three batches outlast the trigger"),
-        pytest.param({DURATION: [1, 3, 3], INTERVAL: [2, 2, 2]}, [], id="two of three"),
-        pytest.param({DURATION: [3, 3, 3], INTERVAL: [0, 0, 0]}, [], id="back to back"),
-        pytest.param({LAG: [20, 25, 30], INTERVAL: [2, 2, 2]}, ["input-overload"], id="the lag grows"),
-        pytest.param({LAG: [30, 30, 30], INTERVAL: [2, 2, 2]}, [], id="the lag is steady"),
-        pytest.param({LAG: [20, 25, 30], INTERVAL: [60, 60, 60]}, [], id="a lag within the interval"),
-        pytest.param({ACTIVE: [1, 1, 0], FAILURES: [0, 0, 1]}, ["query-failed"], id="it failed"),
-        pytest.param({ACTIVE: [1, 1, 0], DURATION: [3, 3, 3], INTERVAL: [2, 2, 2]}, [], id="it was stopped"),
-        pytest.param({"ledgerops_batch_running_seconds": [1, 6, 40]}, ["query-stuck"], id="a batch that does not end"),
-        pytest.param({"ledgerops_last_progress_timestamp_seconds": [T0 - 50] * 3}, ["query-stuck"], id="no progress"),
-    ],
+@tables.cases(
+    "metrics, last",
+    ("three batches outlast the trigger", {DURATION: [3, 3, 3], INTERVAL: [2, 2, 2]}, ["slow-sink"]),
+    ("two of three", {DURATION: [1, 3, 3], INTERVAL: [2, 2, 2]}, []),
+    ("back to back", {DURATION: [3, 3, 3], INTERVAL: [0, 0, 0]}, []),
+    ("the lag grows", {LAG: [20, 25, 30], INTERVAL: [2, 2, 2]}, ["input-overload"]),
+    ("the lag is steady", {LAG: [30, 30, 30], INTERVAL: [2, 2, 2]}, []),
+    ("a lag within the interval", {LAG: [20, 25, 30], INTERVAL: [60, 60, 60]}, []),
+    ("it failed", {ACTIVE: [1, 1, 0], FAILURES: [0, 0, 1]}, ["query-failed"]),
+    ("it was stopped", {ACTIVE: [1, 1, 0], DURATION: [3, 3, 3], INTERVAL: [2, 2, 2]}, []),
+    ("a batch that does not end", {"ledgerops_batch_running_seconds": [1, 6, 40]}, ["query-stuck"]),
+    ("no progress", {"ledgerops_last_progress_timestamp_seconds": [T0 - 50] * 3}, ["query-stuck"]),
 )
 def test_fixed_thresholds_fire_as_alerts_would(tmp_path, metrics, last):
     assert said(by_thresholds(case(tmp_path, metrics)))[-1] == last
@@ -70,12 +67,10 @@ def test_a_ranking_names_the_cause_of_the_metric_that_moved(tmp_path, score):
 
 
 @pytest.mark.parametrize("score", [ranking.z_score, ranking.change_point])
-@pytest.mark.parametrize(
-    ("duration", "speaks"),
-    [
-        pytest.param([1.0, 1.3, 0.9, 1.2, 1.1, 1.4, 0.8, 1.2], False, id="noise"),
-        pytest.param([1.0, 1.0, 1.0, 7.0, 7.0, 7.1, 7.0, 7.0], True, id="a step"),
-    ],
+@tables.cases(
+    "duration, speaks",
+    ("noise", [1.0, 1.3, 0.9, 1.2, 1.1, 1.4, 0.8, 1.2], False),
+    ("a step", [1.0, 1.0, 1.0, 7.0, 7.0, 7.1, 7.0, 7.0], True),
 )
 def test_a_ranking_speaks_of_a_healthy_case_only_if_the_query_does_worse(tmp_path, score, duration, speaks):
     found = ranking.answer(case(tmp_path, {f"{PART}/python": JUMPED, DURATION: duration}), score)

@@ -15,6 +15,7 @@ from ledgerops.drills.benchmark.export import export
 from ledgerops.drills.benchmark.splits import splits
 from ledgerops.drills.scoring import drawn
 from ledgerops.drills.scoring.drawn_page import SEEN
+from tests import tables
 from tests.drills.benchmark.dataset import QUIET, SINK, drill, finding
 from tests.drills.checkpoints import T0
 
@@ -186,18 +187,14 @@ def test_the_same_drills_give_the_same_bytes_wherever_they_are_and_in_whatever_o
         assert {"place", "done", "split"} <= set(json.loads(found[f"truth/{seed}-08.json"]))
 
 
-@pytest.mark.parametrize(
-    ("line", "words", "problem"),
-    [
-        pytest.param("x", [], "secret:1: expected a seed, a space and a salt of at least 16 letters", id="no seed"),
-        pytest.param(f"{5000 * chr(57)} {SALT}", [], "secret:1: expected a seed, a space", id="too many digits"),
-        pytest.param(
-            f"{UNSEEN} pepper", [], "secret:1: expected a seed, a space and a salt", id="a salt to be guessed"
-        ),
-        pytest.param(f"18 {SALT}", [], "secret:1: seed 18 is known already; hold back another one", id="seen"),
-        pytest.param(f"99 {SALT}", ["--reveal"], "no drill could be exported: not held back", id="none was drawn"),
-        pytest.param(None, ["--reveal"], "--reveal needs --held-back with the file of the seeds", id="no file"),
-    ],
+@tables.cases(
+    "line, words, problem",
+    ("no seed", "x", [], "secret:1: expected a seed, a space and a salt of at least 16 letters"),
+    ("too many digits", f"{5000 * chr(57)} {SALT}", [], "secret:1: expected a seed, a space"),
+    ("a salt to be guessed", f"{UNSEEN} pepper", [], "secret:1: expected a seed, a space and a salt"),
+    ("seen", f"18 {SALT}", [], "secret:1: seed 18 is known already; hold back another one"),
+    ("none was drawn", f"99 {SALT}", ["--reveal"], "no drill could be exported: not held back"),
+    ("no file", None, ["--reveal"], "--reveal needs --held-back with the file of the seeds"),
 )
 def test_what_cannot_be_held_back_or_revealed_is_one_line(runs, tmp_path, capsys, line, words, problem):
     if line is not None:
@@ -209,21 +206,19 @@ def test_what_cannot_be_held_back_or_revealed_is_one_line(runs, tmp_path, capsys
     assert not (tmp_path / "set").exists()
 
 
-@pytest.mark.parametrize(
-    ("file", "content", "problem"),
-    [
-        pytest.param("scrapes.jsonl.gz", None, "no such file", id="no file"),
-        pytest.param("scrapes.jsonl.gz", gzip.compress(b"[1]\n"), "not a scrape", id="another record"),
-        pytest.param("scrapes.jsonl.gz", b"no gzip", "not a gzipped file", id="no gzip"),
-        pytest.param(
-            "scrapes.jsonl.gz",
-            gzip.compress(b'{"at": 1, "job": "spark", "text": "a{b=} c"}'),
-            "not a scrape",
-            id="no text of Prometheus",
-        ),
-        pytest.param("live.jsonl", b'{"at": 1, "diagnosis": {"que', "live.jsonl:1: not an answer", id="cut off"),
-        pytest.param("live.jsonl", b"[]", "live.jsonl:1: not an answer", id="a list"),
-    ],
+@tables.cases(
+    "file, content, problem",
+    ("no file", "scrapes.jsonl.gz", None, "no such file"),
+    ("another record", "scrapes.jsonl.gz", gzip.compress(b"[1]\n"), "not a scrape"),
+    ("no gzip", "scrapes.jsonl.gz", b"no gzip", "not a gzipped file"),
+    (
+        "no text of Prometheus",
+        "scrapes.jsonl.gz",
+        gzip.compress(b'{"at": 1, "job": "spark", "text": "a{b=} c"}'),
+        "not a scrape",
+    ),
+    ("cut off", "live.jsonl", b'{"at": 1, "diagnosis": {"que', "live.jsonl:1: not an answer"),
+    ("a list", "live.jsonl", b"[]", "live.jsonl:1: not an answer"),
 )
 def test_a_drill_with_a_damaged_file_is_left_out_and_the_file_named(runs, tmp_path, capsys, file, content, problem):
     broken = drill(tmp_path / "more", QUIET, {})
@@ -235,18 +230,14 @@ def test_a_drill_with_a_damaged_file_is_left_out_and_the_file_named(runs, tmp_pa
     assert (code, [path.name for path in (tmp_path / "set" / "cases").iterdir()]) == (2, ["18-07"])
 
 
-@pytest.mark.parametrize(
-    ("words", "problem"),
-    [
-        pytest.param(["--export", "set"], "--export needs --score with the folders of drills", id="no results"),
-        pytest.param(["--export", "set", "--score", "nowhere"], "no drawn drill in nowhere; run", id="no folder"),
-        pytest.param(
-            ["--export", "set", "--score", "runs", "--held-back", "nowhere"], "cannot read nowhere: no such file",
-            id="no secret",
-        ),
-        pytest.param(["--out", "set", "--held-back", "secret"], "need --export", id="seeds held back alone"),
-        pytest.param(["--out", "set", "--reveal"], "need --export", id="seeds revealed alone"),
-    ],
+@tables.cases(
+    "words, problem",
+    ("no results", ["--export", "set"], "--export needs --score with the folders of drills"),
+    ("no folder", ["--export", "set", "--score", "nowhere"], "no drawn drill in nowhere; run"),
+    ("no secret", ["--export", "set", "--score", "runs", "--held-back", "nowhere"],
+     "cannot read nowhere: no such file"),
+    ("seeds held back alone", ["--out", "set", "--held-back", "secret"], "need --export"),
+    ("seeds revealed alone", ["--out", "set", "--reveal"], "need --export"),
 )  # fmt: skip
 def test_what_cannot_be_exported_is_one_line_and_starts_no_drill(runs, tmp_path, monkeypatch, capsys, words, problem):
     monkeypatch.chdir(tmp_path)

@@ -15,6 +15,7 @@ from ledgerops.drills.benchmark.page import Claim
 from ledgerops.errors import UserError
 from ledgerops.model.records import Observation
 from tests.drills.benchmark.tiny import T0, case, write
+from tests.tables import cases
 
 DURATION = "ledgerops_last_batch_duration_seconds"
 PART = "ledgerops_batch_part_seconds/python"
@@ -123,17 +124,15 @@ def stated(case: str, cause: str, times: int = 10, severity: str = "warning", su
     return {case: [{"case": case, "at": T0 + number, "causes": named} for number in range(times)]}
 
 
-@pytest.mark.parametrize(
-    ("answers", "claimed"),
-    [
-        pytest.param(stated("fault", "slow-sink"), [Claim(0.8, True)], id="it is right"),
-        pytest.param(stated("fault", "key-skew"), [Claim(0.8, False)], id="it is wrong"),
-        pytest.param(stated("healthy", "slow-sink"), [Claim(0.8, False)], id="nothing is wrong with the query"),
-        pytest.param(stated("healthy", "cpu-saturated"), [], id="true of the machine"),
-        pytest.param(stated("fault", "slow-sink", severity="info"), [], id="only at info"),
-        pytest.param(stated("void", "slow-sink"), [], id="the case shows nothing"),
-        pytest.param({}, [], id="nothing was said"),
-    ],
+@cases(
+    "answers, claimed",
+    ("it is right", stated("fault", "slow-sink"), [Claim(0.8, True)]),
+    ("it is wrong", stated("fault", "key-skew"), [Claim(0.8, False)]),
+    ("nothing is wrong with the query", stated("healthy", "slow-sink"), [Claim(0.8, False)]),
+    ("true of the machine", stated("healthy", "cpu-saturated"), []),
+    ("only at info", stated("fault", "slow-sink", severity="info"), []),
+    ("the case shows nothing", stated("void", "slow-sink"), []),
+    ("nothing was said", {}, []),
 )
 def test_a_first_cause_is_a_claim_that_is_true_or_not(answers, claimed):
     assert page.claims(TRUTHS, answers) == claimed

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ledgerops.drills.benchmark import score
+from tests.tables import cases
 
 FAULT = {
     "split": "test", "kind": "slow-sink", "strength": "clear", "source": "kafka", "void": "", "healthy": False,
@@ -25,29 +26,23 @@ def says(at, *causes, **more):
     return {"at": at, "causes": [{"cause": cause, "severity": "warning", **more} for cause in causes]}
 
 
-@pytest.mark.parametrize(
-    ("answers", "seconds", "leads"),
-    [
-        pytest.param([says(125, "slow-sink")], 15.0, (True, True, True), id="named first"),
-        pytest.param([says(125, "key-skew", "query-stuck")], 15.0, (False, True, True), id="named second"),
-        pytest.param([says(125, *"abcd", "slow-sink")], 15.0, (False, False, True), id="named fifth"),
-        pytest.param([says(125, *"abcde", "slow-sink")], 15.0, (False, False, False), id="named sixth"),
-        pytest.param([says(105, "slow-sink")], 0.0, (True, True, True), id="named before the harm"),
-        pytest.param([says(99, "slow-sink")], None, (False, False, False), id="named before the fault"),
-        pytest.param([says(125, "key-skew")], None, (False, False, False), id="another cause"),
-        pytest.param([], None, (False, False, False), id="nothing said"),
-        pytest.param([says(120), says(125, "slow-sink"), says(130)], 15.0, (False, False, False), id="half of them"),
-        pytest.param(
-            [says(120), says(125, "slow-sink"), says(130), says(135, "slow-sink")], 15.0, (True, True, True),
-            id="in most from the first on",
-        ),
-        pytest.param(
-            [says(104, "slow-sink"), says(106), says(108), says(115, "slow-sink")], 0.0, (True, True, True),
-            id="answers before the harm do not count where it is named after it",
-        ),
-        pytest.param([says(125, "slow-sink", severity="info")], None, (False, False, False), id="not serious enough"),
-        pytest.param([says(125, "slow-sink", place="other")], 15.0, (True, True, True), id="an unknown place"),
-    ],
+@cases(
+    "answers, seconds, leads",
+    ("named first", [says(125, "slow-sink")], 15.0, (True, True, True)),
+    ("named second", [says(125, "key-skew", "query-stuck")], 15.0, (False, True, True)),
+    ("named fifth", [says(125, *"abcd", "slow-sink")], 15.0, (False, False, True)),
+    ("named sixth", [says(125, *"abcde", "slow-sink")], 15.0, (False, False, False)),
+    ("named before the harm", [says(105, "slow-sink")], 0.0, (True, True, True)),
+    ("named before the fault", [says(99, "slow-sink")], None, (False, False, False)),
+    ("another cause", [says(125, "key-skew")], None, (False, False, False)),
+    ("nothing said", [], None, (False, False, False)),
+    ("half of them", [says(120), says(125, "slow-sink"), says(130)], 15.0, (False, False, False)),
+    ("in most from the first on", [says(120), says(125, "slow-sink"), says(130), says(135, "slow-sink")], 15.0,
+     (True, True, True)),
+    ("answers before the harm do not count where it is named after it",
+     [says(104, "slow-sink"), says(106), says(108), says(115, "slow-sink")], 0.0, (True, True, True)),
+    ("not serious enough", [says(125, "slow-sink", severity="info")], None, (False, False, False)),
+    ("an unknown place", [says(125, "slow-sink", place="other")], 15.0, (True, True, True)),
 )  # fmt: skip
 def test_a_fault_is_named_by_an_accepted_cause_after_its_start(answers, seconds, leads):
     judged = score.judge(FAULT, answers)
@@ -67,18 +62,16 @@ def test_a_fault_that_is_due_at_info_may_be_named_at_info():
     assert score.judge(FAULT | {"due": "info"}, [says(120, "slow-sink", severity="info")]).seconds == 10.0
 
 
-@pytest.mark.parametrize(
-    ("truth", "answers", "alarms"),
-    [
-        pytest.param(HEALTHY, [says(10, "a"), says(20, "b"), says(30), says(40, "a")], [{"a", "b"}, {"a"}], id="two"),
-        pytest.param(HEALTHY, [says(10), says(20)], [], id="nothing said"),
-        pytest.param(HEALTHY, [says(10, "a", severity="info")], [], id="an info"),
-        pytest.param(HEALTHY | {"also_true": ["a"]}, [says(10, "a")], [], id="true of the machine"),
-        pytest.param(HEALTHY | {"also_true": ["a"]}, [says(10, "a", "b")], [{"b"}], id="true and another"),
-        pytest.param(FAULT, [says(50, "a"), says(150, "b")], [{"a"}], id="before the fault"),
-        pytest.param(FAULT, [says(100, "a")], [], id="at the fault"),
-        pytest.param(FAULT | {"onset": "birth"}, [says(50, "a")], [], id="from birth there is no time before"),
-    ],
+@cases(
+    "truth, answers, alarms",
+    ("two", HEALTHY, [says(10, "a"), says(20, "b"), says(30), says(40, "a")], [{"a", "b"}, {"a"}]),
+    ("nothing said", HEALTHY, [says(10), says(20)], []),
+    ("an info", HEALTHY, [says(10, "a", severity="info")], []),
+    ("true of the machine", HEALTHY | {"also_true": ["a"]}, [says(10, "a")], []),
+    ("true and another", HEALTHY | {"also_true": ["a"]}, [says(10, "a", "b")], [{"b"}]),
+    ("before the fault", FAULT, [says(50, "a"), says(150, "b")], [{"a"}]),
+    ("at the fault", FAULT, [says(100, "a")], []),
+    ("from birth there is no time before", FAULT | {"onset": "birth"}, [says(50, "a")], []),
 )
 def test_an_alarm_is_a_run_of_causes_while_all_is_well(truth, answers, alarms):
     assert score.judge(truth, answers).alarms == alarms
@@ -164,27 +157,21 @@ def test_it_runs_as_a_file_of_its_own(dataset):
     assert json.loads(document.stdout)["figures"]["all"]["recall"]["count"] == 1
 
 
-@pytest.mark.parametrize(
-    ("line", "problem"),
-    [
-        pytest.param("{", "Expecting property name enclosed in double quotes: line 1 column 2 (char 1)", id="not JSON"),
-        pytest.param(answer("9-99", 1), "missing or unknown '9-99'", id="another case"),
-        pytest.param({"at": 1, "causes": []}, "missing or unknown 'case'", id="no case"),
-        pytest.param({"case": "1-01", "at": 1}, "missing or unknown 'causes'", id="no causes"),
-        pytest.param(
-            answer("1-01", 1, "slow_sink"), "unknown cause or severity in {'cause': 'slow_sink'}", id="another cause"
-        ),
-        pytest.param(answer("1-01", "soon"), "could not convert string to float: 'soon'", id="no time"),
-        pytest.param(answer("1-01", math.nan), "nan is no time: expected seconds since the epoch", id="time NaN"),
-        pytest.param(answer("1-01", math.inf), "inf is no time: expected seconds since the epoch", id="no end of time"),
-        pytest.param(answer("1-01", -1), "-1.0 is no time: expected seconds since the epoch", id="before the epoch"),
-        pytest.param(answer("1-01", 10**400), "int too large to convert to float", id="more than any time"),
-        pytest.param(
-            {"case": "1-01", "at": 1, "causes": ["slow-sink"]}, "string indices must be integers", id="a name"
-        ),
-        pytest.param("[]", "list indices must be integers", id="a list"),
-        pytest.param("[" * 100_000, "maximum recursion depth exceeded", id="nested without end"),
-    ],
+@cases(
+    "line, problem",
+    ("not JSON", "{", "Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
+    ("another case", answer("9-99", 1), "missing or unknown '9-99'"),
+    ("no case", {"at": 1, "causes": []}, "missing or unknown 'case'"),
+    ("no causes", {"case": "1-01", "at": 1}, "missing or unknown 'causes'"),
+    ("another cause", answer("1-01", 1, "slow_sink"), "unknown cause or severity in {'cause': 'slow_sink'}"),
+    ("no time", answer("1-01", "soon"), "could not convert string to float: 'soon'"),
+    ("time NaN", answer("1-01", math.nan), "nan is no time: expected seconds since the epoch"),
+    ("no end of time", answer("1-01", math.inf), "inf is no time: expected seconds since the epoch"),
+    ("before the epoch", answer("1-01", -1), "-1.0 is no time: expected seconds since the epoch"),
+    ("more than any time", answer("1-01", 10**400), "int too large to convert to float"),
+    ("a name", {"case": "1-01", "at": 1, "causes": ["slow-sink"]}, "string indices must be integers"),
+    ("a list", "[]", "list indices must be integers"),
+    ("nested without end", "[" * 100_000, "maximum recursion depth exceeded"),
 )
 def test_a_line_that_is_not_an_answer_is_named(dataset, line, problem):
     file = answered(dataset, answer("1-01", 1), line)

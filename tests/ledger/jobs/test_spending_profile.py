@@ -9,6 +9,7 @@ import pytest
 from ledgerops.ledger.jobs.spending_profile import CASH, JOB, profile
 from tests.ledger.jobs.feed import dropped, transaction
 from tests.ledger.jobs.oracle import batches_of, disordered, rows_of
+from tests.tables import cases
 
 LATENESS = timedelta(minutes=10)
 LISTS = pa.list_(pa.decimal128(18, 2))
@@ -20,18 +21,15 @@ def made(*amounts, cash=None):
     return [tuple(row.values()) for row in profile(pa.array(lists, LISTS), pa.array(in_cash, LISTS)).to_pylist()]
 
 
-@pytest.mark.parametrize(
-    ("amounts", "expected"),
-    [
-        pytest.param(["7.01"], (1, "7.01", "7.010", "7.01", 1.0), id="one"),
-        pytest.param(["9", "0.01"], (2, "9.01", "4.505", "9.00", 1.0), id="half a cent in the middle"),
-        pytest.param(["3", "1", "2"], (3, "6.00", "2.000", "3.00", 1.0), id="odd and out of order"),
-        pytest.param(["0", "0"], (2, "0.00", "0.000", "0.00", None), id="a total of nothing has no shares"),
-        pytest.param(["-5", "-1", "-2", "-2"], (4, "-10.00", "-2.000", "-1.00", 1.0), id="below zero"),
-        pytest.param(["9999999999999.99"] * 3, (3, "29999999999999.97", "9999999999999.990", "9999999999999.99", 1.0),
-                     id="large"),
-    ],
-)  # fmt: skip
+@cases(
+    "amounts, expected",
+    ("one", ["7.01"], (1, "7.01", "7.010", "7.01", 1.0)),
+    ("half a cent in the middle", ["9", "0.01"], (2, "9.01", "4.505", "9.00", 1.0)),
+    ("odd and out of order", ["3", "1", "2"], (3, "6.00", "2.000", "3.00", 1.0)),
+    ("a total of nothing has no shares", ["0", "0"], (2, "0.00", "0.000", "0.00", None)),
+    ("below zero", ["-5", "-1", "-2", "-2"], (4, "-10.00", "-2.000", "-1.00", 1.0)),
+    ("large", ["9999999999999.99"] * 3, (3, "29999999999999.97", "9999999999999.990", "9999999999999.99", 1.0)),
+)
 def test_a_profile_is_exact(amounts, expected):
     found = made(["1"], amounts, ["2", "3"])
     assert found[1] == tuple(Decimal(one) if isinstance(one, str) else one for one in expected)

@@ -92,18 +92,16 @@ def test_a_bad_change_is_refused_in_one_line(text, message):
     assert refusal_of(parse_plan, ONE + text) == f"plan.yaml:{message}"
 
 
-@pytest.mark.parametrize(
-    ("with_it", "without"),
-    [
-        ("keys: {distribution: whale, rotate: 30s}", "keys: {distribution: whale}"),
-        ("duplicates: {share: 0.1, conflicting: 0.1}", "duplicates: {share: 0.1}"),
-        ("disorder: {future: {count: 1, ahead: 1h}}", ""),
-        (
-            "changes: [{from: 5, keys: {distribution: whale, rotate: 9s}}]",
-            "changes: [{from: 5, keys: {distribution: whale}}]",
-        ),
-    ],
-    ids=["rotate", "conflicting", "future", "a change"],
+@cases(
+    "with_it, without",
+    ("rotate", "keys: {distribution: whale, rotate: 30s}", "keys: {distribution: whale}"),
+    ("conflicting", "duplicates: {share: 0.1, conflicting: 0.1}", "duplicates: {share: 0.1}"),
+    ("future", "disorder: {future: {count: 1, ahead: 1h}}", ""),
+    (
+        "a change",
+        "changes: [{from: 5, keys: {distribution: whale, rotate: 9s}}]",
+        "changes: [{from: 5, keys: {distribution: whale}}]",
+    ),
 )
 def test_the_digest_tells_what_a_plan_says_more(with_it, without):
     assert parse_plan(ONE + with_it).digest != parse_plan(ONE + without).digest

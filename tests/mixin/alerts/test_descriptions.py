@@ -7,6 +7,7 @@ import pytest
 from ledgerops.mixin.rule_files import rule_files
 from ledgerops.mixin.site import Site
 from tests.promtool import tried
+from tests.tables import cases
 
 CAUSE = (
     'ledgerops_root_cause_info{job="ledgerops", instance="d:1", query="orders"%s, rule="slow-sink", severity="info", '
@@ -42,14 +43,12 @@ DOWN = "orders has no active run, so its results are getting older."
 NAMED = "Writing to the sink is slow. Do first: Time one write at the target. (slow-sink)"
 
 
-@pytest.mark.parametrize(
-    ("series", "first", "second"),
-    [
-        pytest.param([], "No cause is known yet.", "No cause is known yet.", id="no cause"),
-        pytest.param([CAUSE % ("", 1)], NAMED, "No cause is known yet.", id="a cause in one application"),
-        pytest.param([CAUSE % (', app="a"', 1)], "No cause is known yet.", NAMED, id="a cause in the other"),
-        pytest.param([CAUSE % ("", 2)], "No cause is known yet.", "No cause is known yet.", id="not the first cause"),
-    ],
+@cases(
+    "series, first, second",
+    ("no cause", [], "No cause is known yet.", "No cause is known yet."),
+    ("a cause in one application", [CAUSE % ("", 1)], NAMED, "No cause is known yet."),
+    ("a cause in the other", [CAUSE % (', app="a"', 1)], "No cause is known yet.", NAMED),
+    ("not the first cause", [CAUSE % ("", 2)], "No cause is known yet.", "No cause is known yet."),
 )
 def test_an_alert_names_the_first_cause_of_its_own_application_and_what_to_do(tmp_path, series, first, second):
     found = described(tmp_path, *series)

@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from ledgerops.mixin.rule_files import FILES
+from tests import tables
 from tests.paths import ROOT
 from tests.promtool import promtool
 
@@ -28,27 +29,19 @@ def test_the_alerts_fire_and_stay_silent_as_their_cases_say(name):
 DOWN, LOST, LOOP = "LedgerTargetDown", "LedgerDriverLost", "LedgerCrashLoop"
 
 
-@pytest.mark.parametrize(
-    ("name", "before", "after", "said"),
-    [
-        pytest.param("observer", "== 0", "== 2", (DOWN,), id="never true"),
-        pytest.param("observer", "} >= 1) ^ 0", "} >= 2) ^ 0", (LOST,), id="of a driver that died nothing"),
-        pytest.param("observer", '"} == 1)', '"} == 2)', (LOST,), id="a query that moved"),
-        pytest.param("observer", "available_now|once", "once", (LOST,), id="a query that ended by itself"),
-        pytest.param("symptoms", "0.001 *", "0.9 *", ("LedgerRowsDropped",), id="another threshold"),
-        pytest.param("causes", 'rule="key-skew"', 'rule="late-data"', ("LedgerKeySkew",), id="another label"),
-        pytest.param("symptoms", " for: 1m", " for: 5s", ("LedgerQueryDown",), id="no patience"),
-        pytest.param("symptoms", "[15m]) > 0", "[15m]) >= 0", (LOOP, "28m20s"), id="failures ever"),
-        pytest.param("symptoms", "[15m]) > 0", "[15m]) > 9e9", (LOOP, "28m45s"), id="of a new driver only the rest"),
-        pytest.param(
-            "symptoms",
-            "[15m]) < last",
-            "[15m]) < -last",
-            (LOOP, "43m15s"),
-            id="of one that was away only the rest",
-        ),
-        pytest.param("symptoms", "[15m])) >= 2", "[15m])) >= 0", (LOOP, "1h27m30s"), id="failures seen anew"),
-    ],
+@tables.cases(
+    "name, before, after, said",
+    ("never true", "observer", "== 0", "== 2", (DOWN,)),
+    ("of a driver that died nothing", "observer", "} >= 1) ^ 0", "} >= 2) ^ 0", (LOST,)),
+    ("a query that moved", "observer", '"} == 1)', '"} == 2)', (LOST,)),
+    ("a query that ended by itself", "observer", "available_now|once", "once", (LOST,)),
+    ("another threshold", "symptoms", "0.001 *", "0.9 *", ("LedgerRowsDropped",)),
+    ("another label", "causes", 'rule="key-skew"', 'rule="late-data"', ("LedgerKeySkew",)),
+    ("no patience", "symptoms", " for: 1m", " for: 5s", ("LedgerQueryDown",)),
+    ("failures ever", "symptoms", "[15m]) > 0", "[15m]) >= 0", (LOOP, "28m20s")),
+    ("of a new driver only the rest", "symptoms", "[15m]) > 0", "[15m]) > 9e9", (LOOP, "28m45s")),
+    ("of one that was away only the rest", "symptoms", "[15m]) < last", "[15m]) < -last", (LOOP, "43m15s")),
+    ("failures seen anew", "symptoms", "[15m])) >= 2", "[15m])) >= 0", (LOOP, "1h27m30s")),
 )
 def test_a_rule_that_is_wrong_fails_its_cases(tmp_path, name, before, after, said):
     """With the rule and its cases alone: the others would take most of the time."""

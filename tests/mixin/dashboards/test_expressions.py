@@ -9,6 +9,7 @@ from ledgerops.mixin.dashboards.status import NUMBERS
 from tests.mixin.dashboards.replayed import evaluated, filled, of
 from tests.mixin.dashboards.test_waiting import PANELS, asked
 from tests.promtool import tried
+from tests.tables import cases
 
 ACTIVE = "ledgerops_query_active"
 STARTED = "ledgerops_query_start_timestamp_seconds"
@@ -20,24 +21,20 @@ RUNS_SINCE_10 = of(STARTED, 10.0) | of(ACTIVE, 1.0)
 AWAY_NOW = of(ACTIVE, 0.0)
 
 
-@pytest.mark.parametrize(
-    ("pages", "marked"),
-    [
-        pytest.param([RUNS_SINCE_10] * 20 + [of(STARTED, 101.0)] * 5, True, id="at once"),
-        pytest.param([RUNS_SINCE_10] * 5 + [AWAY_NOW] * AWAY + [of(STARTED, 1010.0)] * 5, True,
-                     id="after a long pause"),
-        pytest.param([of(STARTED, 10.0, instance="old")] * 5 + [{}] * AWAY + [of(STARTED, 1010.0, instance="new")] * 5,
-                     True, id="on another driver, after a long pause"),
-        pytest.param([{}] * 5 + [of(STARTED, 25.0)] * 5, False, id="the first start"),
-        pytest.param([RUNS_SINCE_10] * 5 + [{}] * AWAY + [RUNS_SINCE_10] * 5, False, id="scrapes fail for long"),
-        pytest.param([RUNS_SINCE_10] * 5 + [AWAY_NOW] * AWAY, False, id="it ended"),
-        pytest.param([RUNS_SINCE_10] * 5 + [RUNS_SINCE_10 | of(STARTED, 40.0, query="other")] * 5, False,
-                     id="another query starts"),
-        pytest.param([RUNS_SINCE_10] * 5 + [RUNS_SINCE_10 | of(STARTED, 40.0, job="staging")] * 5, False,
-                     id="its namesake of another job starts"),
-        pytest.param([RUNS_SINCE_10 | of(STARTED, 20.0, instance="new")] * 5 + [RUNS_SINCE_10] * 5, False,
-                     id="the younger of two drivers ends"),
-    ],
+@cases(
+    "pages, marked",
+    ("at once", [RUNS_SINCE_10] * 20 + [of(STARTED, 101.0)] * 5, True),
+    ("after a long pause", [RUNS_SINCE_10] * 5 + [AWAY_NOW] * AWAY + [of(STARTED, 1010.0)] * 5, True),
+    ("on another driver, after a long pause",
+     [of(STARTED, 10.0, instance="old")] * 5 + [{}] * AWAY + [of(STARTED, 1010.0, instance="new")] * 5, True),
+    ("the first start", [{}] * 5 + [of(STARTED, 25.0)] * 5, False),
+    ("scrapes fail for long", [RUNS_SINCE_10] * 5 + [{}] * AWAY + [RUNS_SINCE_10] * 5, False),
+    ("it ended", [RUNS_SINCE_10] * 5 + [AWAY_NOW] * AWAY, False),
+    ("another query starts", [RUNS_SINCE_10] * 5 + [RUNS_SINCE_10 | of(STARTED, 40.0, query="other")] * 5, False),
+    ("its namesake of another job starts", [RUNS_SINCE_10] * 5 + [RUNS_SINCE_10 | of(STARTED, 40.0, job="staging")] * 5,
+     False),
+    ("the younger of two drivers ends", [RUNS_SINCE_10 | of(STARTED, 20.0, instance="new")] * 5 + [RUNS_SINCE_10] * 5,
+     False),
 )  # fmt: skip
 def test_a_restart_is_marked_however_long_the_query_was_away(tmp_path, pages, marked):
     assert bool(evaluated(tmp_path, pages, [filled(RESTARTS.expr)])) is marked
@@ -68,15 +65,13 @@ def test_what_begins_is_marked_once_however_far_grafana_s_evaluations_are_apart(
 EACH_ITS_OWN = [[of(STARTED, 10.0 + 40 * n, instance=f"{n}")] * 5 + [{}] * 3 for n in range(4)]
 
 
-@pytest.mark.parametrize(
-    ("pages", "restarts"),
-    [
-        pytest.param([of(STARTED, 10.0)] * 5 + [of(STARTED, 35.0)] * 5, 1, id="within a driver"),
-        pytest.param([page for pages in EACH_ITS_OWN for page in pages], 3, id="each time on a new driver"),
-        pytest.param([{}] * 5 + [of(STARTED, 25.0)] * 5, 0, id="the first start"),
-        pytest.param([RUNS_SINCE_10] * 5 + [{}] * AWAY + [RUNS_SINCE_10] * 5, 0, id="scrapes fail for long"),
-        pytest.param([of(STARTED, 10.0) | of(STARTED, 40.0, query="other")] * 5, 0, id="another query starts"),
-    ],
+@cases(
+    "pages, restarts",
+    ("within a driver", [of(STARTED, 10.0)] * 5 + [of(STARTED, 35.0)] * 5, 1),
+    ("each time on a new driver", [page for pages in EACH_ITS_OWN for page in pages], 3),
+    ("the first start", [{}] * 5 + [of(STARTED, 25.0)] * 5, 0),
+    ("scrapes fail for long", [RUNS_SINCE_10] * 5 + [{}] * AWAY + [RUNS_SINCE_10] * 5, 0),
+    ("another query starts", [of(STARTED, 10.0) | of(STARTED, 40.0, query="other")] * 5, 0),
 )
 def test_restarts_are_counted_on_whichever_driver_they_are(tmp_path, pages, restarts):
     [panel] = [panel for _, panel in PANELS if panel.title == "Restarts in the last hour"]
@@ -126,14 +121,12 @@ FAILURE = {
 }
 
 
-@pytest.mark.parametrize(
-    ("page", "shown"),
-    [
-        pytest.param(FAILED, True, id="it failed, and runs nowhere"),
-        pytest.param(FAILED | of(ACTIVE, 1.0, query="other"), True, id="another query runs"),
-        pytest.param(FAILED | of(ACTIVE, 1.0, job="staging"), True, id="its namesake of another job runs"),
-        pytest.param(FAILED | WELL, False, id="it failed on one driver and runs on another"),
-    ],
+@cases(
+    "page, shown",
+    ("it failed, and runs nowhere", FAILED, True),
+    ("another query runs", FAILED | of(ACTIVE, 1.0, query="other"), True),
+    ("its namesake of another job runs", FAILED | of(ACTIVE, 1.0, job="staging"), True),
+    ("it failed on one driver and runs on another", FAILED | WELL, False),
 )
 def test_a_failure_is_shown_until_another_driver_runs_the_query(tmp_path, page, shown):
     found = evaluated(tmp_path, [page] * 5, FAILURE)

@@ -2,12 +2,11 @@
 
 from typing import get_args
 
-import pytest
-
 from ledgerops.mixin.dashboards.status import DERIVED, FOUND, NAMES, NUMBERS, SEVERITIES, STATUSES, status
 from ledgerops.mixin.site import Site, duration
 from ledgerops.model import finding
 from tests.mixin.dashboards.replayed import SCRAPE, evaluated, filled, of
+from tests.tables import cases
 
 
 def test_each_status_that_there_is_has_a_number():
@@ -56,18 +55,15 @@ def finding_of(severity):
 ENDED = of("ledgerops_query_active", 0.0)
 
 
-@pytest.mark.parametrize(
-    ("pages", "expected"),
-    [
-        pytest.param([a_query("healthy")] * 5, "healthy", id="nothing was found"),
-        pytest.param([a_query("healthy") | finding_of("info")] * 5, "healthy", id="something worth knowing"),
-        pytest.param([a_query("healthy") | finding_of("warning")] * 5, "at_risk", id="healthy with a warning"),
-        pytest.param([a_query("stuck") | finding_of("critical")] * 5, "stuck", id="a status that is bad itself"),
-        pytest.param([a_query("healthy")] * 3 + [{}] * 4, "lost", id="the driver stopped answering"),
-        pytest.param([a_query("healthy")] * 3 + [ENDED] + [{}] * 4, None,
-                     id="the driver stopped answering after the query had ended"),
-    ],
-)  # fmt: skip
+@cases(
+    "pages, expected",
+    ("nothing was found", [a_query("healthy")] * 5, "healthy"),
+    ("something worth knowing", [a_query("healthy") | finding_of("info")] * 5, "healthy"),
+    ("healthy with a warning", [a_query("healthy") | finding_of("warning")] * 5, "at_risk"),
+    ("a status that is bad itself", [a_query("stuck") | finding_of("critical")] * 5, "stuck"),
+    ("the driver stopped answering", [a_query("healthy")] * 3 + [{}] * 4, "lost"),
+    ("the driver stopped answering after the query had ended", [a_query("healthy")] * 3 + [ENDED] + [{}] * 4, None),
+)
 def test_what_a_driver_does_not_say_is_a_status_too(tmp_path, pages, expected):
     assert at_the_end(tmp_path, pages) == ({expected} - {None})
 
@@ -77,24 +73,19 @@ HOURS_AGO = [{}] * 180  # minutes: longer than every scrape is read
 HERE, THERE = a_query("healthy", app="here"), a_query("healthy", app="there")
 
 
-@pytest.mark.parametrize(
-    ("pages", "expected"),
-    [
-        pytest.param([a_query("healthy")] * 20 + [{}] * 10, {"lost"}, id="its driver is gone for ten minutes"),
-        pytest.param([a_query("healthy")] * 20 + HOURS_AGO, {"lost"}, id="its driver is gone for hours"),
-        pytest.param([a_query("healthy")] * 20 + [a_query("failed") | ENDED] + [{}] * 10, {"lost"},
-                     id="it failed, and its driver ended with it"),
-        pytest.param([a_query("healthy")] * 4 + [a_query("stopped") | ENDED] * 60, {"stopped"},
-                     id="it ended an hour ago"),
-        pytest.param([a_query("healthy")] * 4 + [a_query("stopped") | ENDED] * 60 + HOURS_AGO, set(),
-                     id="it ended, and an hour later its driver"),
-        pytest.param([a_query("healthy")] * 4 + [a_query("stopped") | ENDED] + HOURS_AGO, set(),
-                     id="it ended within the last step of its driver"),
-        pytest.param([HERE | THERE] * 20 + [THERE] * 10, {"lost", "healthy"},
-                     id="its namesake in another application runs on"),
-        pytest.param([HERE | THERE] * 20 + [THERE] * 180, {"lost", "healthy"},
-                     id="its namesake has run on for hours since"),
-    ],
+@cases(
+    "pages, expected",
+    ("its driver is gone for ten minutes", [a_query("healthy")] * 20 + [{}] * 10, {"lost"}),
+    ("its driver is gone for hours", [a_query("healthy")] * 20 + HOURS_AGO, {"lost"}),
+    ("it failed, and its driver ended with it", [a_query("healthy")] * 20 + [a_query("failed") | ENDED] + [{}] * 10,
+     {"lost"}),
+    ("it ended an hour ago", [a_query("healthy")] * 4 + [a_query("stopped") | ENDED] * 60, {"stopped"}),
+    ("it ended, and an hour later its driver", [a_query("healthy")] * 4 + [a_query("stopped") | ENDED] * 60 + HOURS_AGO,
+     set()),
+    ("it ended within the last step of its driver", [a_query("healthy")] * 4 + [a_query("stopped") | ENDED] + HOURS_AGO,
+     set()),
+    ("its namesake in another application runs on", [HERE | THERE] * 20 + [THERE] * 10, {"lost", "healthy"}),
+    ("its namesake has run on for hours since", [HERE | THERE] * 20 + [THERE] * 180, {"lost", "healthy"}),
 )  # fmt: skip
 def test_a_query_is_lost_for_as_long_as_its_driver_is_remembered(tmp_path, pages, expected):
     site = Site(scrape_seconds=MINUTE, evaluation_seconds=MINUTE)
