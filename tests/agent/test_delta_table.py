@@ -64,15 +64,11 @@ def test_a_reader_of_the_change_feed_stays_in_an_update_that_it_has_read(table, 
     assert left(table, position) == expected
 
 
-@pytest.mark.parametrize(
-    ("sizes", "kind", "expected"),
-    [
-        pytest.param([9000], {"new": False}, TableRead(6, 1, files=0, bytes=0, since=T0 + 60), id="no new rows"),
-        pytest.param(
-            [100] * 100_000, {"by": ("id-1", 3)}, TableRead(6, 1, files=100_000, bytes=7, since=T0 + 60),
-            id="a hundred thousand files: read up to a limit",
-        ),
-    ],
+@cases(
+    "sizes, kind, expected",
+    ("no new rows", [9000], {"new": False}, TableRead(6, 1, files=0, bytes=0, since=T0 + 60)),
+    ("a hundred thousand files: read up to a limit", [100] * 100_000, {"by": ("id-1", 3)},
+     TableRead(6, 1, files=100_000, bytes=7, since=T0 + 60)),
 )  # fmt: skip
 def test_what_a_version_adds_to_read(table, log, sizes, kind, expected):
     log.commit(6, *sizes, **kind)

@@ -2,10 +2,9 @@
 
 import json
 
-import pytest
-
 from ledgerops.checkpoint.file_log import MAX_ENTRY_BYTES, TakenFiles, read_entry, read_named_entry
 from tests.checkpoint.fake import put
+from tests.tables import cases
 
 
 def line(entry, number, at=1_795_357_379_598):
@@ -33,33 +32,29 @@ def test_of_a_large_compacted_entry_the_end_is_read(tmp_path):
     assert read_entry(tmp_path, 0, 19).files == 1
 
 
-@pytest.mark.parametrize(
+@cases(
     "lines",
-    [
-        pytest.param((), id="empty"),
-        pytest.param(("{",), id="cut off"),
-        pytest.param(("[" * 5000,), id="nested"),
-        pytest.param(("7",), id="no object"),
-        pytest.param(('{"path":"file:///a","batchId":3}',), id="without a time"),
-        pytest.param(('{"path":null,"timestamp":1,"batchId":3}',), id="without a path"),
-        pytest.param((line(2, 1),), id="of another entry"),
-        pytest.param([line(3, number) for number in range(MAX_ENTRY_BYTES // 60)], id="longer than what is read"),
-    ],
+    ("empty", ()),
+    ("cut off", ("{",)),
+    ("nested", ("[" * 5000,)),
+    ("no object", ("7",)),
+    ("without a time", ('{"path":"file:///a","batchId":3}',)),
+    ("without a path", ('{"path":null,"timestamp":1,"batchId":3}',)),
+    ("of another entry", (line(2, 1),)),
+    ("longer than what is read", [line(3, number) for number in range(MAX_ENTRY_BYTES // 60)]),
 )
 def test_what_does_not_say_how_many_files_it_has_says_nothing(tmp_path, lines):
     write(tmp_path, "3", *lines)
     assert read_entry(tmp_path, 0, 3) is None
 
 
-@pytest.mark.parametrize(
-    ("folder", "files"),
-    [
-        pytest.param("file:/data/orders", 1, id="a folder"),
-        pytest.param("file:/data/orders_eu", 2, id="one whose name begins alike"),
-        pytest.param("file:/data/orders_{eu,us}", 2, id="with alternatives"),
-        pytest.param("file:/data/orders*", None, id="two that it may be"),
-        pytest.param("file:/elsewhere", None, id="none of them"),
-    ],
+@cases(
+    "folder, files",
+    ("a folder", "file:/data/orders", 1),
+    ("one whose name begins alike", "file:/data/orders_eu", 2),
+    ("with alternatives", "file:/data/orders_{eu,us}", 2),
+    ("two that it may be", "file:/data/orders*", None),
+    ("none of them", "file:/elsewhere", None),
 )
 def test_the_log_of_a_named_source_is_known_by_the_folder_that_it_reads(tmp_path, folder, files):
     for name, count in (("a", 2), ("b", 1)):

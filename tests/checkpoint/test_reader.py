@@ -10,6 +10,7 @@ from ledgerops.checkpoint.reader import open_checkpoint
 from ledgerops.checkpoint.summary import Selection, choose
 from tests.checkpoint.fake import CONF, checkpoint, planned, put
 from tests.refusals import refusal_of
+from tests.tables import cases
 
 
 def test_a_checkpoint_tells_its_query_batches_provider_and_operators(tmp_path):
@@ -60,12 +61,10 @@ def of_200(folder, operator, schema):
     return path
 
 
-@pytest.mark.parametrize(
-    ("operator", "schema"),
-    [
-        pytest.param("stateStoreSave", NO_KEYS, id="an aggregation without keys"),
-        pytest.param("globalLimit", BY_ID, id="a limit"),
-    ],
+@cases(
+    "operator, schema",
+    ("an aggregation without keys", "stateStoreSave", NO_KEYS),
+    ("a limit", "globalLimit", BY_ID),
 )
 def test_where_all_rows_meet_in_one_task_there_is_one_partition_whatever_the_setting(tmp_path, operator, schema):
     found = open_checkpoint(of_200(tmp_path / "q", operator, schema))
@@ -172,14 +171,11 @@ BROKEN = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@cases(
     "changed",
-    [
-        {"stateStoreInfo": []},
-        {"operatorPropertiesJson": "[]"},
-        {"stateStoreInfo": [{"storeName": "s", "numPartitions": 1e999}]},
-    ],
-    ids=["no store", "no properties", "no number of partitions"],
+    ("no store", {"stateStoreInfo": []}),
+    ("no properties", {"operatorPropertiesJson": "[]"}),
+    ("no number of partitions", {"stateStoreInfo": [{"storeName": "s", "numPartitions": 1e999}]}),
 )
 def test_operator_metadata_of_another_form_is_damaged(tmp_path, changed):
     path = checkpoint(tmp_path / "q")

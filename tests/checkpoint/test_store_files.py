@@ -1,7 +1,6 @@
-import pytest
-
 from ledgerops.checkpoint.store_files import scan
 from tests.checkpoint.fake import put, snapshot
+from tests.tables import cases
 
 
 def store(folder, *names):
@@ -10,20 +9,18 @@ def store(folder, *names):
     return scan(folder)
 
 
-@pytest.mark.parametrize(
-    ("names", "readable"),
-    [
-        pytest.param([], set(), id="nothing"),
-        pytest.param(["1.changelog", "2.changelog"], {1, 2}, id="changes from the beginning"),
-        pytest.param(["1.delta", "2.delta", "2.snapshot"], {1, 2}, id="the HDFS-backed store"),
-        pytest.param(["3.zip", "4.changelog", "5.changelog"], {3, 4, 5}, id="a snapshot and what came after"),
-        pytest.param(["3.changelog", "4.changelog", "4.zip", "5.changelog"], {4, 5}, id="changes cut off"),
-        pytest.param(["2.changelog", "3.changelog"], set(), id="changes without their beginning"),
-        pytest.param(["1.changelog", "2.changelog", "4.changelog"], {1, 2}, id="a gap"),
-        pytest.param(["1.zip", "2.zip", "3.zip"], {1, 2, 3}, id="snapshots only"),
-        pytest.param(["1_0a-b.changelog", "2_ff_0a-b.changelog", "2_ff.zip"], {1, 2}, id="names with ids"),
-        pytest.param([".3.changelog.crc", ".4.changelog.0a.TID1.tmp", "1.changelog", "notes.txt"], {1}, id="strays"),
-    ],
+@cases(
+    "names, readable",
+    ("nothing", [], set()),
+    ("changes from the beginning", ["1.changelog", "2.changelog"], {1, 2}),
+    ("the HDFS-backed store", ["1.delta", "2.delta", "2.snapshot"], {1, 2}),
+    ("a snapshot and what came after", ["3.zip", "4.changelog", "5.changelog"], {3, 4, 5}),
+    ("changes cut off", ["3.changelog", "4.changelog", "4.zip", "5.changelog"], {4, 5}),
+    ("changes without their beginning", ["2.changelog", "3.changelog"], set()),
+    ("a gap", ["1.changelog", "2.changelog", "4.changelog"], {1, 2}),
+    ("snapshots only", ["1.zip", "2.zip", "3.zip"], {1, 2, 3}),
+    ("names with ids", ["1_0a-b.changelog", "2_ff_0a-b.changelog", "2_ff.zip"], {1, 2}),
+    ("strays", [".3.changelog.crc", ".4.changelog.0a.TID1.tmp", "1.changelog", "notes.txt"], {1}),
 )
 def test_a_version_is_readable_from_a_snapshot_and_every_change_after_it(tmp_path, names, readable):
     assert store(tmp_path, *names).readable == readable

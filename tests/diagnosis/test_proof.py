@@ -3,6 +3,7 @@
 import pytest
 
 from ledgerops.diagnosis.proof import amount, as_expected, confidence, in_words, proof
+from tests.tables import cases
 
 
 def evidence(name, value, unit, expected):
@@ -56,17 +57,14 @@ def test_at_most_three_numbers_are_told_and_none_that_is_as_expected():
     )
 
 
-@pytest.mark.parametrize(
-    ("value", "unit", "expected", "told"),
-    [
-        (1.52873, "seconds", "< 1.48", "1.53 s (expected below 1.48 s)"),
-        (1.5012, "seconds", "< 1.5008", "1.501 s (expected below 1.5 s)"),
-        (1_000.4, "seconds", "<= 1000", "1,000.4 s (expected at most 1,000 s)"),
-        (999.6, "seconds", ">= 1000.4", "999.6 s (expected at least 1,000 s)"),
-        (1_234_567.0, "bytes", "<= 1234000", "1,234,567 B (expected at most 1,234,000 B)"),
-        (3.0, "seconds", "< 3", "3 s (expected below 3 s)"),
-    ],
-    ids=["seconds", "hardly more", "hardly more than a thousand", "hardly less", "bytes", "the limit itself"],
+@cases(
+    "value, unit, expected, told",
+    ("seconds", 1.52873, "seconds", "< 1.48", "1.53 s (expected below 1.48 s)"),
+    ("hardly more", 1.5012, "seconds", "< 1.5008", "1.501 s (expected below 1.5 s)"),
+    ("hardly more than a thousand", 1_000.4, "seconds", "<= 1000", "1,000.4 s (expected at most 1,000 s)"),
+    ("hardly less", 999.6, "seconds", ">= 1000.4", "999.6 s (expected at least 1,000 s)"),
+    ("bytes", 1_234_567.0, "bytes", "<= 1234000", "1,234,567 B (expected at most 1,234,000 B)"),
+    ("the limit itself", 3.0, "seconds", "< 3", "3 s (expected below 3 s)"),
 )
 def test_a_number_beside_its_limit_has_the_digits_that_tell_them_apart(value, unit, expected, told):
     assert proof([evidence("python_seconds", value, unit, expected)]) == f"in Python workers {told}"

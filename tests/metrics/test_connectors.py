@@ -8,6 +8,7 @@ from ledgerops.metrics.tables import UNREAD_BYTES, UNREAD_FILES, UNREAD_ROWS
 from ledgerops.model.spark_progress import parse_progress
 from ledgerops.signals.query_view import QueryView
 from tests.build import T0, history, spark_json
+from tests.tables import cases
 
 AUTO_LOADER = {"seqNum": 9, "sourceVersion": 1, "lastBackfillStartTimeMs": 5, "lastBackfillFinishTimeMs": 6}
 PUB_SUB = {"sourceVersion": 1, "seqNum": 5, "fetchEpoch": 2}
@@ -19,19 +20,14 @@ def view(description="x", end=5, metrics=None, **changes):
     return QueryView(history([parse_progress(spark_json(sources=[source], **changes))]), T0 + 10)
 
 
-@pytest.mark.parametrize(
-    ("description", "end", "metrics", "rows", "files", "size"),
-    [
-        pytest.param(
-            "CloudFilesSource[/in]", AUTO_LOADER, {"numFilesOutstanding": "238", "numBytesOutstanding": "1048576"},
-            {}, {("CloudFilesSource",): 238.0}, {("CloudFilesSource",): 1048576.0}, id="files and bytes",
-        ),
-        pytest.param(
-            "PubSub", PUB_SUB, {"numRecordsReadyToProcess": "7", "sizeOfRecordsReadyToProcess": "56"},
-            {("PubSub",): 7.0}, {}, {("PubSub",): 56.0}, id="rows and bytes",
-        ),
-        pytest.param("DeltaSource[t]", {"reservoirVersion": 4, "index": -1}, {}, {}, {}, {}, id="nothing"),
-    ],
+@cases(
+    "description, end, metrics, rows, files, size",
+    ("files and bytes", "CloudFilesSource[/in]", AUTO_LOADER,
+     {"numFilesOutstanding": "238", "numBytesOutstanding": "1048576"}, {}, {("CloudFilesSource",): 238.0},
+     {("CloudFilesSource",): 1048576.0}),
+    ("rows and bytes", "PubSub", PUB_SUB, {"numRecordsReadyToProcess": "7", "sizeOfRecordsReadyToProcess": "56"},
+     {("PubSub",): 7.0}, {}, {("PubSub",): 56.0}),
+    ("nothing", "DeltaSource[t]", {"reservoirVersion": 4, "index": -1}, {}, {}, {}, {}),
 )  # fmt: skip
 def test_what_the_source_reports_as_unread_is_exported(description, end, metrics, rows, files, size):
     seen = view(description, end, metrics)
@@ -39,12 +35,10 @@ def test_what_the_source_reports_as_unread_is_exported(description, end, metrics
     assert LAG.read(seen) == QUERY_LAG.read(seen) == {}
 
 
-@pytest.mark.parametrize(
-    ("behind", "since"),
-    [
-        pytest.param("33500", T0 + 0.9 - 33.5, id="behind: counted from the end of the batch"),
-        pytest.param("0", float("inf"), id="nothing is left"),
-    ],
+@cases(
+    "behind, since",
+    ("behind: counted from the end of the batch", "33500", T0 + 0.9 - 33.5),
+    ("nothing is left", "0", float("inf")),
 )
 def test_a_lag_that_the_source_reports_in_seconds_grows_until_its_next_report(behind, since):
     seen = view("KinesisV2[orders]", [], {"maxMsBehindLatest": behind})

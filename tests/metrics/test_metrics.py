@@ -13,6 +13,7 @@ from ledgerops.model.spark_progress import parse_progress
 from ledgerops.signals.query_view import QueryView
 from tests.build import T0, batch, history, operator
 from tests.paths import RECORDED
+from tests.tables import cases
 
 LABELS = {
     "query", "source", "topic", "partition", "operator", "phase", "kind", "executor", "rule", "severity",
@@ -97,14 +98,12 @@ def test_the_hdfs_stores_cache_counts_are_taken_as_they_are_because_spark_adds_t
     assert series(hits, *batches) == {("stateStoreSave",): 16.0}
 
 
-@pytest.mark.parametrize(
-    ("versions", "expected"),
-    [
-        pytest.param({"partition_0_default": 8, "partition_1_default": 5}, {("stateStoreSave",): 3.0}, id="laggard"),
-        pytest.param({"partition_0_default": -1}, {("stateStoreSave",): 8.0}, id="never uploaded"),
-        pytest.param({}, {}, id="not reported"),
-    ],
-)  # fmt: skip
+@cases(
+    "versions, expected",
+    ("laggard", {"partition_0_default": 8, "partition_1_default": 5}, {("stateStoreSave",): 3.0}),
+    ("never uploaded", {"partition_0_default": -1}, {("stateStoreSave",): 8.0}),
+    ("not reported", {}, {}),
+)
 def test_snapshot_lag_is_in_batches(versions, expected):
     assert series(state.SNAPSHOT_LAG, batch(7, operators=(operator(snapshot_versions=versions),))) == expected
 
@@ -115,15 +114,13 @@ TWO_TOPICS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("observed", "expected"),
-    [
-        pytest.param({}, {}, id="a source that reads no bytes"),
-        pytest.param({"ledgerops": {"rows": 5, "rejected": 3}}, {}, id="an observation of something else"),
-        pytest.param({"mine": {"rejected_by_me": 3}}, {}, id="an observation of the user's"),
-        pytest.param({"ledgerops_rejects_transactions": {"rejected_tombstone": None}}, {}, id="an empty batch"),
-        pytest.param(TWO_TOPICS, {("invalid_json",): 3.0, ("tombstone",): 0.0}, id="two topics"),
-    ],
+@cases(
+    "observed, expected",
+    ("a source that reads no bytes", {}, {}),
+    ("an observation of something else", {"ledgerops": {"rows": 5, "rejected": 3}}, {}),
+    ("an observation of the user's", {"mine": {"rejected_by_me": 3}}, {}),
+    ("an empty batch", {"ledgerops_rejects_transactions": {"rejected_tombstone": None}}, {}),
+    ("two topics", TWO_TOPICS, {("invalid_json",): 3.0, ("tombstone",): 0.0}),
 )
 def test_rejected_rows_are_counted_by_reason(observed, expected):
     assert BY_NAME["ledgerops_rejected_rows_total"].per_batch(batch(observed=observed)) == expected
@@ -147,16 +144,14 @@ def test_a_query_without_a_batch_has_no_value_and_so_no_sample():
 RUNS = "it runs"
 
 
-@pytest.mark.parametrize(
-    ("trigger", "exception", "expected"),
-    [
-        pytest.param("available_now", None, {}, id="it was to end, and did"),
-        pytest.param("once", None, {}, id="one batch, and it was done"),
-        pytest.param("available_now", "boom", {(): 1.0}, id="it was to end, but failed"),
-        pytest.param("processing_time", None, {(): 1.0}, id="it was stopped"),
-        pytest.param(None, None, {(): 1.0}, id="nobody knows its trigger"),
-        pytest.param("available_now", RUNS, {(): 1.0}, id="it has not ended"),
-    ],
+@cases(
+    "trigger, exception, expected",
+    ("it was to end, and did", "available_now", None, {}),
+    ("one batch, and it was done", "once", None, {}),
+    ("it was to end, but failed", "available_now", "boom", {(): 1.0}),
+    ("it was stopped", "processing_time", None, {(): 1.0}),
+    ("nobody knows its trigger", None, None, {(): 1.0}),
+    ("it has not ended", "available_now", RUNS, {(): 1.0}),
 )
 def test_a_query_that_ended_is_expected_unless_its_trigger_let_it_end(trigger, exception, expected):
     remembered = history([batch()])
@@ -167,15 +162,13 @@ def test_a_query_that_ended_is_expected_unless_its_trigger_let_it_end(trigger, e
     assert BY_NAME["ledgerops_query_expected"].read(QueryView(remembered, T0 + 6)) == expected
 
 
-@pytest.mark.parametrize(
-    ("before", "seconds", "exception", "expected"),
-    [
-        pytest.param("available_now", 60.0, None, {}, id="the run before was to end"),
-        pytest.param("processing_time", 0.5, None, {(): 1.0}, id="the run before was not"),
-        pytest.param(None, 0.5, None, {}, id="it ended before anybody could ask"),
-        pytest.param(None, 60.0, None, {(): 1.0}, id="nobody was told in a minute"),
-        pytest.param(None, 0.5, "boom", {(): 1.0}, id="it failed at once"),
-    ],
+@cases(
+    "before, seconds, exception, expected",
+    ("the run before was to end", "available_now", 60.0, None, {}),
+    ("the run before was not", "processing_time", 0.5, None, {(): 1.0}),
+    ("it ended before anybody could ask", None, 0.5, None, {}),
+    ("nobody was told in a minute", None, 60.0, None, {(): 1.0}),
+    ("it failed at once", None, 0.5, "boom", {(): 1.0}),
 )
 def test_a_run_that_is_over_before_its_plan_was_read_is_taken_as_the_one_before(before, seconds, exception, expected):
     remembered = history([batch()])
@@ -197,14 +190,12 @@ def sides(rows_in, rows_out):
     return {("in",): float(rows_in), ("out",): float(rows_out)}
 
 
-@pytest.mark.parametrize(
-    ("observed", "rows", "wrong", "amount"),
-    [
-        pytest.param({"ledgerops": {"rows": 5}}, {}, {}, {}, id="a job without books"),
-        pytest.param(book(5, 5, "1.10", "1.1"), sides(5, 5), {(): 0.0}, {(): 0.0}, id="a balanced batch"),
-        pytest.param(book(5, 4, "1.10", "2.20"), sides(5, 4), {(): 1.0}, {(): 1.1}, id="one that is not"),
-        pytest.param(book(5, 5, None, "2.20"), sides(5, 5), {(): 0.0}, {(): 0.0}, id="an unknown sum"),
-    ],
+@cases(
+    "observed, rows, wrong, amount",
+    ("a job without books", {"ledgerops": {"rows": 5}}, {}, {}, {}),
+    ("a balanced batch", book(5, 5, "1.10", "1.1"), sides(5, 5), {(): 0.0}, {(): 0.0}),
+    ("one that is not", book(5, 4, "1.10", "2.20"), sides(5, 4), {(): 1.0}, {(): 1.1}),
+    ("an unknown sum", book(5, 5, None, "2.20"), sides(5, 5), {(): 0.0}, {(): 0.0}),
 )
 def test_books_are_counted_by_side_and_differences_never_fall(observed, rows, wrong, amount):
     names = ("ledgerops_book_rows_total", "ledgerops_unbalanced_batches_total", "ledgerops_unbalanced_amount_total")
@@ -221,17 +212,15 @@ def test_conflicting_rows_are_counted_where_somebody_looks():
 NO_NUMBERS = {"text": "5", "yes": True, "list": [1], "row": {"n": 1}, "nan": float("nan"), "null": None}
 
 
-@pytest.mark.parametrize(
-    ("observed", "expected"),
-    [
-        pytest.param({}, {}, id="a query that observes nothing"),
-        pytest.param({"q": {"nulls": 3, "share": 0.5}}, {("q", "nulls"): 3, ("q", "share"): 0.5}, id="two columns"),
-        pytest.param({"a": {"n": 1}, "b": {"n": 2}}, {("a", "n"): 1, ("b", "n"): 2}, id="two observations"),
-        pytest.param({"quality": {"nulls": 0}}, {("quality", "nulls"): 0}, id="zero is a number"),
-        pytest.param({"quality": {"nulls": None}}, {}, id="no row in the batch"),
-        pytest.param({"quality": NO_NUMBERS}, {}, id="what is no number"),
-        pytest.param({"ledgerops": {"rows": 5}, "ledgerops_book_in": {"rows": 5}}, {}, id="what has its own metrics"),
-    ],
+@cases(
+    "observed, expected",
+    ("a query that observes nothing", {}, {}),
+    ("two columns", {"q": {"nulls": 3, "share": 0.5}}, {("q", "nulls"): 3, ("q", "share"): 0.5}),
+    ("two observations", {"a": {"n": 1}, "b": {"n": 2}}, {("a", "n"): 1, ("b", "n"): 2}),
+    ("zero is a number", {"quality": {"nulls": 0}}, {("quality", "nulls"): 0}),
+    ("no row in the batch", {"quality": {"nulls": None}}, {}),
+    ("what is no number", {"quality": NO_NUMBERS}, {}),
+    ("what has its own metrics", {"ledgerops": {"rows": 5}, "ledgerops_book_in": {"rows": 5}}, {}),
 )
 def test_numbers_of_the_jobs_own_are_exported(observed, expected):
     assert series(integrity.OBSERVED, batch(observed={"old": {"n": 1}}), batch(1, observed=observed)) == expected

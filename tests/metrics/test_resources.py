@@ -1,10 +1,9 @@
 """Series of executors: those that run tasks."""
 
-import pytest
-
 from ledgerops.metrics.resources import METRICS
 from ledgerops.model.records import Executor, Host
 from tests.build import T0
+from tests.tables import cases
 
 RUN_SECONDS = next(each for each in METRICS if each.name == "ledgerops_executor_run_seconds_total")
 
@@ -16,13 +15,11 @@ def executor(name: str, cores: int, run_seconds: float) -> Executor:
 OF_CLUSTER = (executor("driver", 0, 299.0), executor("0", 2, 12.0), executor("1", 2, 10.0))
 
 
-@pytest.mark.parametrize(
-    ("executors", "series"),
-    [
-        pytest.param(OF_CLUSTER, {("0",): 12.0, ("1",): 10.0}, id="on a cluster the driver's run time is its uptime"),
-        pytest.param((executor("driver", 2, 12.0),), {}, id="in local mode Spark gives its age, too"),
-        pytest.param((executor("driver", 0, 299.0),), {}, id="a cluster that has given no executor yet"),
-    ],
+@cases(
+    "executors, series",
+    ("on a cluster the driver's run time is its uptime", OF_CLUSTER, {("0",): 12.0, ("1",): 10.0}),
+    ("in local mode Spark gives its age, too", (executor("driver", 2, 12.0),), {}),
+    ("a cluster that has given no executor yet", (executor("driver", 0, 299.0),), {}),
 )
 def test_only_executors_that_run_tasks_have_series(executors, series):
     assert RUN_SECONDS.read(Host(T0, 2, 0.5, 2**33, 2**32, None, None, (), executors)) == series

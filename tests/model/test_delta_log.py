@@ -7,6 +7,7 @@ import pytest
 from ledgerops.model.delta_log import last_checkpoint, parse_commit
 from ledgerops.model.records import TableCommit, TablePosition
 from tests.build import T0
+from tests.tables import cases
 
 ADD = {"path": "p", "size": 500, "modificationTime": 1795454637391, "dataChange": True}
 STREAMED = {
@@ -45,14 +46,12 @@ def test_files_without_new_rows_are_written_but_not_to_be_read():
     assert commit.at == 1795454637.0, "the time in the commit counts before that of the file"
 
 
-@pytest.mark.parametrize(
-    ("position", "left"),
-    [
-        pytest.param(TablePosition(3, 9, False), (3, 60), id="a version before it"),
-        pytest.param(TablePosition(4, -1, False), (3, 60), id="none of its files"),
-        pytest.param(TablePosition(4, 0, False), (2, 50), id="its first file"),
-        pytest.param(TablePosition(4, 2, False), (0, 0), id="all its files"),
-    ],
+@cases(
+    "position, left",
+    ("a version before it", TablePosition(3, 9, False), (3, 60)),
+    ("none of its files", TablePosition(4, -1, False), (3, 60)),
+    ("its first file", TablePosition(4, 0, False), (2, 50)),
+    ("all its files", TablePosition(4, 2, False), (0, 0)),
 )
 def test_what_is_left_of_a_version_depends_on_the_file_that_was_read_last(position, left):
     commit = parse_commit(4, entry(*({"add": ADD | {"size": size}} for size in (10, 20, 30))), T0)
@@ -66,17 +65,15 @@ def test_of_a_cut_version_that_is_read_in_part_nothing_is_known():
     assert parse_commit(4, "", T0, whole=False).unread(TablePosition(3, 0, False)) is None
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
-    [
-        pytest.param("", id="empty"),
-        pytest.param("{", id="torn"),
-        pytest.param("[1]\n5\nnull", id="no objects"),
-        pytest.param('{"commitInfo": 5}\n{"add": 7}', id="actions that are no objects"),
-        pytest.param('{"commitInfo": {"operation": "STREAMING UPDATE", "operationParameters": []}}', id="a list"),
-        pytest.param('{"commitInfo": {"operationMetrics": 1}}', id="metrics that are no object"),
-        pytest.param('{"add": {"size": -5}}\n{"add": {"size": "many"}}\n{"add": {"size": true}}', id="no sizes"),
-    ],
+    ("empty", ""),
+    ("torn", "{"),
+    ("no objects", "[1]\n5\nnull"),
+    ("actions that are no objects", '{"commitInfo": 5}\n{"add": 7}'),
+    ("a list", '{"commitInfo": {"operation": "STREAMING UPDATE", "operationParameters": []}}'),
+    ("metrics that are no object", '{"commitInfo": {"operationMetrics": 1}}'),
+    ("no sizes", '{"add": {"size": -5}}\n{"add": {"size": "many"}}\n{"add": {"size": true}}'),
 )
 def test_an_entry_that_is_damaged_is_read_as_far_as_it_goes(text):
     commit = parse_commit(4, text, T0)

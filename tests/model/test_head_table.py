@@ -4,6 +4,7 @@ import pytest
 
 from ledgerops.model import head_table
 from tests.build import T0, stream
+from tests.tables import cases
 
 PARTITION = ("transactions", "0")
 
@@ -23,40 +24,34 @@ def head_times(heads):
 SEEN = ([100, 200, 300], [10.0, 20.0, 30.0])
 
 
-@pytest.mark.parametrize(
-    ("table", "offset", "expected"),
-    [
-        pytest.param(SEEN, 50, 10.0, id="older than the table: its oldest time, a lower bound of the lag"),
-        pytest.param(SEEN, 100, 10.0, id="the oldest point"),
-        pytest.param(SEEN, 150, 15.0, id="between two points"),
-        pytest.param(SEEN, 300, 30.0, id="the newest point"),
-        pytest.param(SEEN, 900, 30.0, id="beyond the newest point: never in the future"),
-        pytest.param(([], []), 5, None, id="an empty table"),
-        pytest.param(([100, 100, 150], [0.0, 3600.0, 3610.0]), 100, 3600.0, id="after a quiet hour"),
-    ],
+@cases(
+    "table, offset, expected",
+    ("older than the table: its oldest time, a lower bound of the lag", SEEN, 50, 10.0),
+    ("the oldest point", SEEN, 100, 10.0),
+    ("between two points", SEEN, 150, 15.0),
+    ("the newest point", SEEN, 300, 30.0),
+    ("beyond the newest point: never in the future", SEEN, 900, 30.0),
+    ("an empty table", ([], []), 5, None),
+    ("after a quiet hour", ([100, 100, 150], [0.0, 3600.0, 3610.0]), 100, 3600.0),
 )
 def test_lag_comes_from_the_table_by_interpolation_and_is_clamped_outside(table, offset, expected):
     assert head_table.time_of_offset(*table, offset) == expected
 
 
-@pytest.mark.parametrize(
-    ("heads", "kept", "seconds"),
-    [
-        pytest.param([500, 600, 10, 20], [10, 20], [4, 6], id="a topic that was made anew begins a new table"),
-        pytest.param([100] * 5 + [150], [100, 100, 150], [0, 8, 10], id="of a quiet stretch both ends are kept"),
-    ],
+@cases(
+    "heads, kept, seconds",
+    ("a topic that was made anew begins a new table", [500, 600, 10, 20], [10, 20], [4, 6]),
+    ("of a quiet stretch both ends are kept", [100] * 5 + [150], [100, 100, 150], [0, 8, 10]),
 )
 def test_what_the_table_keeps(heads, kept, seconds):
     found, times = head_times(heads)
     assert (list(found), [time - T0 for time in times]) == (kept, seconds)
 
 
-@pytest.mark.parametrize(
+@cases(
     "heads",
-    [
-        pytest.param([500, 600, 10], id="the topic was made anew"),
-        pytest.param(list(range(1, 2 * head_table.MIN_POINTS + 1)), id="the table is full"),
-    ],
+    ("the topic was made anew", [500, 600, 10]),
+    ("the table is full", list(range(1, 2 * head_table.MIN_POINTS + 1))),
 )
 def test_a_table_that_another_thread_reads_does_not_get_shorter(heads):
     *earlier, last = stream(heads=heads, ends=[0] * len(heads))
@@ -119,15 +114,13 @@ def test_partitions_that_fill_up_together_are_thinned_out_a_few_at_a_time():
     assert all(times[0] == 0.0 for _, times in table.values())
 
 
-@pytest.mark.parametrize(
-    ("offsets", "times", "rate"),
-    [
-        pytest.param([0, 0, 500, 500], [0.0, 90.0, 100.0, 200.0], 2.5, id="a segment was deleted"),
-        pytest.param([0, 9000, 9000], [0.0, 100.0, 10_000.0], None, id="long ago"),
-        pytest.param([0, 0], [0.0, 500.0], None, id="nothing was deleted"),
-        pytest.param([0, 500], [0.0, 20.0], None, id="watched for too short a time"),
-        pytest.param([], [], None, id="not watched"),
-    ],
+@cases(
+    "offsets, times, rate",
+    ("a segment was deleted", [0, 0, 500, 500], [0.0, 90.0, 100.0, 200.0], 2.5),
+    ("long ago", [0, 9000, 9000], [0.0, 100.0, 10_000.0], None),
+    ("nothing was deleted", [0, 0], [0.0, 500.0], None),
+    ("watched for too short a time", [0, 500], [0.0, 20.0], None),
+    ("not watched", [], [], None),
 )
 def test_the_pace_of_deletion(offsets, times, rate):
     assert head_table.advance(offsets, times, times[-1] if times else 0.0) == rate

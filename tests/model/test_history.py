@@ -5,6 +5,7 @@ import pytest
 from ledgerops.model.history import MAX_BATCHES, TREND_POINTS, ClockStep, History, backlog
 from ledgerops.model.records import Heads, Running, TableCommit, Tables
 from tests.build import T0, batch, history, operator, source, stream
+from tests.tables import cases
 
 STOPPED = "org.apache.spark.SparkException: Job 1 cancelled because SparkContext was shut down"
 
@@ -40,13 +41,11 @@ def test_a_batch_id_that_is_repeated_by_the_next_run_counts_again():
     assert [each.run_id for each in remembered.run] == ["run-2"]
 
 
-@pytest.mark.parametrize(
-    ("exception", "error_class", "kept", "failures"),
-    [
-        pytest.param("boom", "USER_RAISED_EXCEPTION", "boom", {"USER_RAISED_EXCEPTION": 1}, id="once, by its class"),
-        pytest.param(None, None, None, {}, id="a clean stop is none"),
-        pytest.param(STOPPED, "SPARK_JOB_CANCELLED", None, {}, id="the end of its application is none"),
-    ],
+@cases(
+    "exception, error_class, kept, failures",
+    ("once, by its class", "boom", "USER_RAISED_EXCEPTION", "boom", {"USER_RAISED_EXCEPTION": 1}),
+    ("a clean stop is none", None, None, None, {}),
+    ("the end of its application is none", STOPPED, "SPARK_JOB_CANCELLED", None, {}),
 )
 def test_failures_are_counted(remembered, exception, error_class, kept, failures):
     for _ in range(2):
@@ -65,16 +64,14 @@ def test_an_old_runs_end_does_not_end_the_new_run(remembered):
     assert remembered.failures == {"unclassified": 1}
 
 
-@pytest.mark.parametrize(
-    ("step", "instant", "moved"),
-    [
-        pytest.param(-3600.0, T0 + 3590, T0 - 10, id="ten seconds before it was set back"),
-        pytest.param(-3600.0, T0 + 900, T0 - 2700, id="three quarters of an hour before"),
-        pytest.param(-3600.0, T0 - 600, T0 - 4200, id="more than an hour before"),
-        pytest.param(-3600.0, T0 - 2, T0 - 2, id="read after it was set back"),
-        pytest.param(3600.0, T0 - 3610, T0 - 10, id="before it was set forward"),
-        pytest.param(3600.0, T0 - 2, T0 - 2, id="read after it was set forward"),
-    ],
+@cases(
+    "step, instant, moved",
+    ("ten seconds before it was set back", -3600.0, T0 + 3590, T0 - 10),
+    ("three quarters of an hour before", -3600.0, T0 + 900, T0 - 2700),
+    ("more than an hour before", -3600.0, T0 - 600, T0 - 4200),
+    ("read after it was set back", -3600.0, T0 - 2, T0 - 2),
+    ("before it was set forward", 3600.0, T0 - 3610, T0 - 10),
+    ("read after it was set forward", 3600.0, T0 - 2, T0 - 2),
 )
 def test_a_step_of_the_clock_moves_what_was_read_before_it(step, instant, moved):
     assert ClockStep(T0, step).moved(instant) == moved
@@ -213,14 +210,12 @@ def test_an_answer_of_the_source_that_comes_late_is_passed_over(remembered):
     assert (newest, oldest) == ([100, 300], [0, 200])
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "expected"),
-    [
-        pytest.param("boom", STOPPED, True, id="a failure that stops the application"),
-        pytest.param(None, STOPPED, False, id="a clean stop before"),
-        pytest.param("boom", "boom", False, id="two failures"),
-        pytest.param(STOPPED, STOPPED, False, id="an application that is stopped"),
-    ],
+@cases(
+    "first, second, expected",
+    ("a failure that stops the application", "boom", STOPPED, True),
+    ("a clean stop before", None, STOPPED, False),
+    ("two failures", "boom", "boom", False),
+    ("an application that is stopped", STOPPED, STOPPED, False),
 )
 def test_a_query_is_stopped_by_the_failure_of_another_only(first, second, expected):
     one, other = history([batch(0)]), history([batch(0)])

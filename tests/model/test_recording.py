@@ -13,6 +13,7 @@ from ledgerops.errors import UserError
 from ledgerops.model.recording import Recorder, decode, encode, load_json, read
 from ledgerops.model.records import unread
 from tests.build import T0, spark_json
+from tests.tables import cases
 
 
 def _line(number):
@@ -59,15 +60,13 @@ def test_each_writer_begins_a_segment_so_a_torn_line_stays_the_last_of_its_file(
     assert [each.data["batchId"] for each in read(tmp_path)] == [0, 1, 0, 1]
 
 
-@pytest.mark.parametrize(
-    ("text", "bad"),
-    [
-        pytest.param(_line(0) + b'{"kind": "progress"}\n' + _line(1), 1, id="one in the middle"),
-        pytest.param(b'ta":{"batchId":7}}\n' + _line(0) + _line(1), 1, id="the first, of a file cut by bytes"),
-        pytest.param(_line(0) + _line(1) + b"hello\n" * 20, 20, id="all after some"),
-        pytest.param(_line(0) + _line(1) + b'{"at": "2027', 0, id="a torn last one"),
-        pytest.param(_line(0) + b"\n\n" + _line(1), 0, id="blank ones"),
-    ],
+@cases(
+    "text, bad",
+    ("one in the middle", _line(0) + b'{"kind": "progress"}\n' + _line(1), 1),
+    ("the first, of a file cut by bytes", b'ta":{"batchId":7}}\n' + _line(0) + _line(1), 1),
+    ("all after some", _line(0) + _line(1) + b"hello\n" * 20, 20),
+    ("a torn last one", _line(0) + _line(1) + b'{"at": "2027', 0),
+    ("blank ones", _line(0) + b"\n\n" + _line(1), 0),
 )
 def test_a_damaged_line_is_counted_and_loses_no_other(tmp_path, text, bad):
     path = tmp_path / "cut.jsonl"
@@ -77,13 +76,11 @@ def test_a_damaged_line_is_counted_and_loses_no_other(tmp_path, text, bad):
     assert sum(each.data == unread(T0).data for each in seen) == bad
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        pytest.param(b"hello\n", ":1: not a recording line (not JSON)", id="no JSON"),
-        pytest.param(b"\n{}\nhello\n", ":2: not a recording line (no kind)", id="no record"),
-        pytest.param(b"hello\n" * 10 + _line(0), ":1: not a recording line (not JSON)", id="one far below"),
-    ],
+@cases(
+    "text, message",
+    ("no JSON", b"hello\n", ":1: not a recording line (not JSON)"),
+    ("no record", b"\n{}\nhello\n", ":2: not a recording line (no kind)"),
+    ("one far below", b"hello\n" * 10 + _line(0), ":1: not a recording line (not JSON)"),
 )
 def test_what_is_no_recording_is_refused_by_its_first_line(tmp_path, text, message):
     path = tmp_path / "other.jsonl"

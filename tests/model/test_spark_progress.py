@@ -8,6 +8,7 @@ from ledgerops.model.recording import read
 from ledgerops.model.spark_progress import BadRecord, format_instant, parse_instant, parse_progress
 from tests.build import T0, spark_json
 from tests.paths import RECORDED
+from tests.tables import cases
 
 VERSIONS = ("3.5.7", "4.0.5", "4.1.3", "4.2.0", "4.3.0")
 
@@ -83,14 +84,12 @@ def test_absent_beats_wrong(changes, field, expected):
     assert getattr(parse_progress(spark_json(**changes)), field) == expected
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        pytest.param({"runId": None}, "no runId", id="no run id"),
-        pytest.param({"batchId": None}, "no batchId", id="no batch id"),
-        pytest.param({"batchId": True}, "no batchId", id="a truth value for a batch id"),
-        pytest.param({"timestamp": 12}, "no timestamp", id="no time"),
-    ],
+@cases(
+    "changes, message",
+    ("no run id", {"runId": None}, "no runId"),
+    ("no batch id", {"batchId": None}, "no batchId"),
+    ("a truth value for a batch id", {"batchId": True}, "no batchId"),
+    ("no time", {"timestamp": 12}, "no timestamp"),
 )
 def test_a_record_without_its_identity_is_refused(changes, message):
     with pytest.raises(BadRecord, match=message):
@@ -125,21 +124,19 @@ def test_instants_go_there_and_back_and_text_without_a_zone_is_utc():
     assert parse_instant("2027-01-15T08:00:00") == parse_instant("2027-01-15T08:00:00Z")
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [
-        pytest.param("+58865-03-19T02:30:04.000Z", 1_795_439_529_004.0, id="milliseconds read as seconds"),
-        pytest.param("58865-03-19T02:30:04.000Z", 1_795_439_529_004.0, id="the same without a sign"),
-        pytest.param("+10000-01-01T00:00:00.000Z", 253_402_300_800.0, id="the second after 9999"),
-        pytest.param("+2026-11-23T10:00:00.000Z", 1_795_428_000.0, id="a sign that says nothing"),
-        pytest.param("1970-01-01T00:00:00.000Z", 0.0, id="the epoch"),
-        pytest.param("1969-12-31T23:59:59.500Z", -0.5, id="before the epoch"),
-        pytest.param("0001-01-01T00:00:00Z", -62_135_596_800.0, id="the year 1"),
-        pytest.param("0000-12-31T00:00:00Z", -62_135_683_200.0, id="1 BC"),
-        pytest.param("-0043-03-15T12:00:00Z", -63_517_780_800.0, id="44 BC"),
-        pytest.param("+292278994-08-17T07:12:55.807Z", 9_223_372_036_854_775.807, id="the largest of Java's longs"),
-        pytest.param("-292275055-05-16T16:47:04.192Z", -9_223_372_036_854_775.808, id="the smallest"),
-    ],
+@cases(
+    "text, seconds",
+    ("milliseconds read as seconds", "+58865-03-19T02:30:04.000Z", 1_795_439_529_004.0),
+    ("the same without a sign", "58865-03-19T02:30:04.000Z", 1_795_439_529_004.0),
+    ("the second after 9999", "+10000-01-01T00:00:00.000Z", 253_402_300_800.0),
+    ("a sign that says nothing", "+2026-11-23T10:00:00.000Z", 1_795_428_000.0),
+    ("the epoch", "1970-01-01T00:00:00.000Z", 0.0),
+    ("before the epoch", "1969-12-31T23:59:59.500Z", -0.5),
+    ("the year 1", "0001-01-01T00:00:00Z", -62_135_596_800.0),
+    ("1 BC", "0000-12-31T00:00:00Z", -62_135_683_200.0),
+    ("44 BC", "-0043-03-15T12:00:00Z", -63_517_780_800.0),
+    ("the largest of Java's longs", "+292278994-08-17T07:12:55.807Z", 9_223_372_036_854_775.807),
+    ("the smallest", "-292275055-05-16T16:47:04.192Z", -9_223_372_036_854_775.808),
 )
 def test_years_of_any_length_and_sign_are_read(text, seconds):
     assert parse_instant(text) == pytest.approx(seconds, rel=1e-15, abs=1e-6)
@@ -192,14 +189,12 @@ def test_what_is_no_latency_is_left_out(value):
     assert parse_progress(spark_json(rtmMetrics=value)).record_latencies == {}
 
 
-@pytest.mark.parametrize(
-    ("start", "rows", "times"),
-    [
-        pytest.param({"shop.nl": {"0": 0}, "shop.de": {"0": 0}}, 1040, 2, id="two actions on the batch"),
-        pytest.param({"shop.nl": {"0": 0}}, 520, 1, id="a topic that is new"),
-        pytest.param({"shop.nl": {"0": 0}}, 1040, 1, id="a new topic and two actions: nobody can tell"),
-        pytest.param(None, 520, 1, id="the first batch"),
-    ],
+@cases(
+    "start, rows, times",
+    ("two actions on the batch", {"shop.nl": {"0": 0}, "shop.de": {"0": 0}}, 1040, 2),
+    ("a topic that is new", {"shop.nl": {"0": 0}}, 520, 1),
+    ("a new topic and two actions: nobody can tell", {"shop.nl": {"0": 0}}, 1040, 1),
+    ("the first batch", None, 520, 1),
 )
 def test_rows_of_a_new_topic_are_no_repeated_ones(start, rows, times):
     end = {"shop.nl": {"0": 20}, "shop.de": {"0": 500}}

@@ -1,6 +1,7 @@
 import pytest
 
 from ledgerops.model.stops import stopped_with_application
+from tests.tables import cases
 
 SPARK = "org.apache.spark.SparkException: "
 REJECTED = (
@@ -33,19 +34,17 @@ def test_the_end_of_an_application_is_no_failure(exception):
 TRACEBACK = "Traceback (most recent call last):\n  the SparkContext was shut down"
 
 
-@pytest.mark.parametrize(
+@cases(
     "exception",
-    [
-        pytest.param(SPARK + "Job aborted due to stage failure: Task 0 failed", id="a failure"),
-        pytest.param(SPARK + "[SPARK_JOB_CANCELLED] Job 1 cancelled", id="one job"),
-        pytest.param(SPARK + "Job 3 cancelled part of cancelled job group g", id="a group"),
-        pytest.param("py4j.Py4JException: An exception was raised by the Python Proxy. Traceback", id="a callback's"),
-        pytest.param(f"ValueError: bad\n{TRACEBACK}", id="a text of a row"),
-        pytest.param(REJECTED.format("com.example.Upload@1f", "Terminated"), id="a pool of the application"),
-        pytest.param(REJECTED.format(RUNNER, "Running"), id="a pool that is full"),
-        pytest.param('Cannot invoke "Row.get(int)" because the return value of "Rates.of(Row)" is null', id="no value"),
-        pytest.param("", id="nothing"),
-    ],
+    ("a failure", SPARK + "Job aborted due to stage failure: Task 0 failed"),
+    ("one job", SPARK + "[SPARK_JOB_CANCELLED] Job 1 cancelled"),
+    ("a group", SPARK + "Job 3 cancelled part of cancelled job group g"),
+    ("a callback's", "py4j.Py4JException: An exception was raised by the Python Proxy. Traceback"),
+    ("a text of a row", f"ValueError: bad\n{TRACEBACK}"),
+    ("a pool of the application", REJECTED.format("com.example.Upload@1f", "Terminated")),
+    ("a pool that is full", REJECTED.format(RUNNER, "Running")),
+    ("no value", 'Cannot invoke "Row.get(int)" because the return value of "Rates.of(Row)" is null'),
+    ("nothing", ""),
 )
 def test_other_exceptions_are(exception):
     assert not stopped_with_application(exception)

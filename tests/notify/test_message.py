@@ -155,20 +155,18 @@ def until(instant, **changes):
     return {**CAUSE, **changes, "until": f"2026-03-01T{instant}Z"}
 
 
-@pytest.mark.parametrize(
-    ("diagnosis", "ended", "lines"),
-    [
-        pytest.param(HEALTHY, [], [NOTHING], id="it has recovered meanwhile"),
-        pytest.param(HEALTHY, [until("09:59:20"), until("09:59:50", rule="slow-sink", severity="info")],
-                     [f"cause until 09:59:20 UTC: {KEY_SKEW}", "now: nothing found; status healthy, health 100", SALT],
-                     id="what is over when the page is written"),
-        pytest.param(HEALTHY, [until("09:30:00")], [NOTHING], id="what was over long before the alert"),
-        pytest.param(DIAGNOSIS, [until("10:02:00", rule="query-stuck", severity="critical")],
-                     [f"cause until 10:02:00 UTC: query-stuck{KEY_SKEW.removeprefix('key-skew')}", f"cause: {KEY_SKEW}",
-                      SALT], id="what is over and worse than the cause of now"),
-        pytest.param(DIAGNOSIS, [until("10:02:00", rule="slow-sink")], [f"cause: {KEY_SKEW}", SALT],
-                     id="what is over and as severe as the cause of now"),
-    ],
+@cases(
+    "diagnosis, ended, lines",
+    ("it has recovered meanwhile", HEALTHY, [], [NOTHING]),
+    ("what is over when the page is written", HEALTHY,
+     [until("09:59:20"), until("09:59:50", rule="slow-sink", severity="info")],
+     [f"cause until 09:59:20 UTC: {KEY_SKEW}", "now: nothing found; status healthy, health 100", SALT]),
+    ("what was over long before the alert", HEALTHY, [until("09:30:00")], [NOTHING]),
+    ("what is over and worse than the cause of now", DIAGNOSIS,
+     [until("10:02:00", rule="query-stuck", severity="critical")],
+     [f"cause until 10:02:00 UTC: query-stuck{KEY_SKEW.removeprefix('key-skew')}", f"cause: {KEY_SKEW}", SALT]),
+    ("what is over and as severe as the cause of now", DIAGNOSIS, [until("10:02:00", rule="slow-sink")],
+     [f"cause: {KEY_SKEW}", SALT]),
 )  # fmt: skip
 def test_a_page_names_causes_of_now_and_those_that_are_just_over(diagnosis, ended, lines):
     """An alert that waits for some minutes may begin when the trouble has just ended."""
@@ -312,17 +310,13 @@ KEEP = {"action": "raise retention.ms", "why": "4 s are left", "safe": True, "pr
 CAP = {"action": "raise the cap", "why": "it would keep up", "safe": True, "prevents": None}
 
 
-@pytest.mark.parametrize(
-    ("remedies", "lines"),
-    [
-        pytest.param(CAUSE["remedies"][:1],
-                     ["do first (ask the owner before: this changes the job): drop the state (quick)"],
-                     id="only an unsafe one"),
-        pytest.param(CAUSE["remedies"], [SALT], id="an unsafe one, then a safe one"),
-        pytest.param([{**KEEP, "command": None}, {**CAP, "command": None}],
-                     ["do first: raise retention.ms (4 s are left)", "then: raise the cap"],
-                     id="one that only prevents a loss, and one against the cause"),
-    ],
+@cases(
+    "remedies, lines",
+    ("only an unsafe one", CAUSE["remedies"][:1],
+     ["do first (ask the owner before: this changes the job): drop the state (quick)"]),
+    ("an unsafe one, then a safe one", CAUSE["remedies"], [SALT]),
+    ("one that only prevents a loss, and one against the cause", [{**KEEP, "command": None}, {**CAP, "command": None}],
+     ["do first: raise retention.ms (4 s are left)", "then: raise the cap"]),
 )  # fmt: skip
 def test_the_first_thing_to_do_is_safe_where_it_can_be(remedies, lines):
     message = compose(webhook(), caused_by(remedies=remedies))

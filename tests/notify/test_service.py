@@ -283,26 +283,23 @@ def of_app(app, query, name, severity="critical"):
     return alert(name, severity, labels={**labels, **({"query": query} if query else {"instance": f"{app}:9464"})})
 
 
-@pytest.mark.parametrize(
-    ("alerts", "titles"),
-    [
-        pytest.param([of_app("shop", query, "LedgerSourceUnreachable") for query in "abc"],
-                     ["CRITICAL 3 queries of shop"], id="a broker that is away"),
-        pytest.param([of_app("shop", query, "LedgerTriggerOverrun", "warning") for query in "abc"],
-                     ["WARNING 3 queries of shop"], id="a host without a free core"),
-        pytest.param([of_app("shop", query, "LedgerQueryFailed") for query in "abc"],
-                     ["CRITICAL 3 queries of shop"], id="a full disk"),
-        pytest.param([*(of_app("shop", query, "LedgerQueryStuck") for query in "ab"),
-                      of_app("shop", "c", "LedgerFallingBehind")],
-                     ["CRITICAL 3 queries of shop"], id="a cluster without executors"),
-        pytest.param([of_app("shop", "", "LedgerDriverLost"), of_app("shop", "", "LedgerTargetDown", "warning")],
-                     ["CRITICAL shop"], id="a driver"),
-        pytest.param([of_app(app, "a", "LedgerQueryStuck") for app in ("shop", "depot")],
-                     ["CRITICAL a of depot", "CRITICAL a of shop"], id="two applications have a page each"),
-        pytest.param([of_app("shop", "a", "LedgerFallingBehind"), of_app("depot", "", "LedgerDriverLost")],
-                     ["CRITICAL a of shop", "CRITICAL depot"],
-                     id="a query of one application and the driver of another"),
-    ],
+@cases(
+    "alerts, titles",
+    ("a broker that is away", [of_app("shop", query, "LedgerSourceUnreachable") for query in "abc"],
+     ["CRITICAL 3 queries of shop"]),
+    ("a host without a free core", [of_app("shop", query, "LedgerTriggerOverrun", "warning") for query in "abc"],
+     ["WARNING 3 queries of shop"]),
+    ("a full disk", [of_app("shop", query, "LedgerQueryFailed") for query in "abc"], ["CRITICAL 3 queries of shop"]),
+    ("a cluster without executors",
+     [*(of_app("shop", query, "LedgerQueryStuck") for query in "ab"), of_app("shop", "c", "LedgerFallingBehind")],
+     ["CRITICAL 3 queries of shop"]),
+    ("a driver", [of_app("shop", "", "LedgerDriverLost"), of_app("shop", "", "LedgerTargetDown", "warning")],
+     ["CRITICAL shop"]),
+    ("two applications have a page each", [of_app(app, "a", "LedgerQueryStuck") for app in ("shop", "depot")],
+     ["CRITICAL a of depot", "CRITICAL a of shop"]),
+    ("a query of one application and the driver of another",
+     [of_app("shop", "a", "LedgerFallingBehind"), of_app("depot", "", "LedgerDriverLost")],
+     ["CRITICAL a of shop", "CRITICAL depot"]),
 )  # fmt: skip
 def test_what_an_application_has_in_common_is_one_page_and_nothing_else_is(alerted, receiver, alerts, titles):
     alerted(*alerts)

@@ -17,6 +17,7 @@ from ledgerops.runtime.prometheus_collector import Collector
 from ledgerops.runtime.registry import QueryRegistry
 from ledgerops.runtime.snapshot import QuerySnapshot, Snapshot, published
 from tests.paths import RECORDED
+from tests.tables import cases
 
 
 def fail(name, error):
@@ -47,12 +48,10 @@ def samples(families):
     }
 
 
-@pytest.mark.parametrize(
-    ("kind", "library", "parse"),
-    [
-        pytest.param(exposition.TEXT, generate_latest, parse_text, id="text"),
-        pytest.param(exposition.OPENMETRICS, generate_openmetrics, parse_openmetrics, id="OpenMetrics"),
-    ],
+@cases(
+    "kind, library, parse",
+    ("text", exposition.TEXT, generate_latest, parse_text),
+    ("OpenMetrics", exposition.OPENMETRICS, generate_openmetrics, parse_openmetrics),
 )
 def test_both_ways_publish_the_same(snapshot, kind, library, parse):
     now = snapshot.at + 7

@@ -18,6 +18,7 @@ from ledgerops.runtime.registry import MAX_ENDED_QUERIES, MAX_RUNS, QueryRegistr
 from tests.build import T0, spark_json
 from tests.diagnosis.conftest import stage
 from tests.paths import RECORDED
+from tests.tables import cases
 
 
 def healthy(view):
@@ -206,19 +207,17 @@ def test_three_sessions_make_three_queries():
     }
 
 
-@pytest.mark.parametrize(
+@cases(
     "seen",
-    [
-        pytest.param([over(A), begun(B, 5), read_batch(B, 0, 6)], id="the old run ended"),
-        pytest.param([begun(B, 5), read_batch(B, 0, 6)], id="the old run is never heard of again"),
-        pytest.param(
-            [begun(B, 5), read_batch(A, 1, 4), over(A), read_batch(B, 0, 6)],
-            id="the old run's last batch and end are told after the start",
-        ),
-        pytest.param([begun(B, 5), event("idle", A, timestamp=at(4)), read_batch(B, 0, 6)], id="and so is its rest"),
-        pytest.param([read_batch(B, 0, 6), read_batch(A, 1, 4), over(A)], id="the start was not heard of"),
-        pytest.param([over(A), begun(B, 5), read_batch(A, 1, 4), read_batch(B, 0, 6)], id="a batch after the end"),
-    ],
+    ("the old run ended", [over(A), begun(B, 5), read_batch(B, 0, 6)]),
+    ("the old run is never heard of again", [begun(B, 5), read_batch(B, 0, 6)]),
+    (
+        "the old run's last batch and end are told after the start",
+        [begun(B, 5), read_batch(A, 1, 4), over(A), read_batch(B, 0, 6)],
+    ),
+    ("and so is its rest", [begun(B, 5), event("idle", A, timestamp=at(4)), read_batch(B, 0, 6)]),
+    ("the start was not heard of", [read_batch(B, 0, 6), read_batch(A, 1, 4), over(A)]),
+    ("a batch after the end", [over(A), begun(B, 5), read_batch(A, 1, 4), read_batch(B, 0, 6)]),
 )
 def test_a_restart_keeps_the_name(seen):
     made = registry(begun(A, 0), read_batch(A, 0, 1), *seen)
@@ -310,12 +309,10 @@ def come_and_go(made, count, at=lambda number: T0, name="query_{}"):
         made.ingest(replace(event("terminated", f"run-{number}", exception=None), at=at(number)))
 
 
-@pytest.mark.parametrize(
-    ("name", "count", "queries", "names"),
-    [
-        pytest.param("query_{}", 3 * MAX_ENDED_QUERIES, MAX_ENDED_QUERIES, MAX_ENDED_QUERIES, id="queries"),
-        pytest.param("windowed", MAX_RUNS + 50, 1, MAX_RUNS, id="runs of one query"),
-    ],
+@cases(
+    "name, count, queries, names",
+    ("queries", "query_{}", 3 * MAX_ENDED_QUERIES, MAX_ENDED_QUERIES, MAX_ENDED_QUERIES),
+    ("runs of one query", "windowed", MAX_RUNS + 50, 1, MAX_RUNS),
 )
 def test_what_comes_and_goes_does_not_fill_the_memory(name, count, queries, names):
     made = registry()

@@ -9,18 +9,17 @@ from ledgerops.model.records import Observation, Plan
 from ledgerops.model.spark_progress import parse_progress
 from ledgerops.runtime.runs import LAST_LOOK_SECONDS, Runs
 from tests.build import T0, spark_json
+from tests.tables import cases
 
 DELTA, ICEBERG = "DeltaSink[/lake/silver]", "Iceberg[lake.db.silver]"
 
 
-@pytest.mark.parametrize(
-    ("described", "planned", "table"),
-    [
-        pytest.param(DELTA, DELTA, "/lake/silver", id="Delta by the batch"),
-        pytest.param("lake.db.silver", ICEBERG, ICEBERG, id="Iceberg by the plan: the batch tells its name alone"),
-        pytest.param("lake.db.silver", None, None, id="a name without a plan"),
-        pytest.param("FileSink[file:/out]", None, "file:/out/_spark_metadata", id="files: the log of the sink"),
-    ],
+@cases(
+    "described, planned, table",
+    ("Delta by the batch", DELTA, DELTA, "/lake/silver"),
+    ("Iceberg by the plan: the batch tells its name alone", "lake.db.silver", ICEBERG, ICEBERG),
+    ("a name without a plan", "lake.db.silver", None, None),
+    ("files: the log of the sink", "FileSink[file:/out]", None, "file:/out/_spark_metadata"),
 )
 def test_the_table_of_a_sink_is_known_after_a_batch_and_not_before_there_is_one(described, planned, table):
     runs, past, record = Runs(), History("silver"), spark_json(sink={"description": described, "numOutputRows": -1})
@@ -36,14 +35,12 @@ def test_the_table_of_a_sink_is_known_after_a_batch_and_not_before_there_is_one(
     assert run.sink_table == table
 
 
-@pytest.mark.parametrize(
-    ("marks", "alive", "seen"),
-    [
-        pytest.param({}, True, ["run-1"], id="it has ended"),
-        pytest.param({}, False, [], id="its session was stopped"),
-        pytest.param({"lost": True}, True, [], id="it was lost"),
-        pytest.param({"unwatched": True}, True, [], id="its session is watched no more"),
-    ],
+@cases(
+    "marks, alive, seen",
+    ("it has ended", {}, True, ["run-1"]),
+    ("its session was stopped", {}, False, []),
+    ("it was lost", {"lost": True}, True, []),
+    ("its session is watched no more", {"unwatched": True}, True, []),
 )
 def test_what_a_run_did_last_can_be_read_for_a_moment_after_its_end(marks, alive, seen):
     now, session, past = [T0], SimpleNamespace(alive=True), History("silver")

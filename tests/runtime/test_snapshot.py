@@ -11,6 +11,7 @@ from ledgerops.runtime.registry import QueryState
 from ledgerops.runtime.snapshot import ENDED_TOTALS_SECONDS, QuerySnapshot, Snapshot
 from ledgerops.signals.query_view import QueryView
 from tests.build import T0, batch, source
+from tests.tables import cases
 
 ONE = Metric("one", "One.")
 BY_PARTITION = Metric("wide", "Wide.", labels=("topic", "partition"))
@@ -122,15 +123,13 @@ def test_the_wide_families_keep_the_same_series():
     assert ([family.size for family in kept], dropped) == ([1, 10, 10], 80)
 
 
-@pytest.mark.parametrize(
-    ("metric", "values", "series"),
-    [
-        pytest.param(ONE, {(): math.nan}, (), id="no number"),
-        pytest.param(ONE, {(): math.inf}, (), id="infinity"),
-        pytest.param(ONE, {(): -math.inf}, (), id="minus infinity"),
-        pytest.param(AGE, {(): math.inf}, (((), math.inf),), id="an instant that has not come"),
-        pytest.param(BY_PARTITION, {("only one",): 1.0}, (), id="the wrong count of labels"),
-    ],
+@cases(
+    "metric, values, series",
+    ("no number", ONE, {(): math.nan}, ()),
+    ("infinity", ONE, {(): math.inf}, ()),
+    ("minus infinity", ONE, {(): -math.inf}, ()),
+    ("an instant that has not come", AGE, {(): math.inf}, (((), math.inf),)),
+    ("the wrong count of labels", BY_PARTITION, {("only one",): 1.0}, ()),
 )
 def test_what_is_no_number_is_no_sample(metric, values, series):
     assert series_of(metric, values) == series

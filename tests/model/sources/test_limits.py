@@ -3,6 +3,7 @@
 import pytest
 
 from ledgerops.model.sources import caps, is_limit
+from tests.tables import cases
 
 
 @pytest.mark.parametrize(
@@ -23,26 +24,24 @@ def test_other_options_are_no_limits(option):
     assert not is_limit(option)
 
 
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        pytest.param({"maxOffsetsPerTrigger": "1000"}, [("maxOffsetsPerTrigger", 1000, "rows")], id="rows"),
-        pytest.param({"maxFilesPerTrigger": "7"}, [("maxFilesPerTrigger", 7, "files")], id="files"),
-        pytest.param({"maxBytesPerTrigger": "10g"}, [("maxBytesPerTrigger", 10 * 2**30, "bytes")], id="gigabytes"),
-        pytest.param({"maxBytesPerTrigger": "512 MB"}, [("maxBytesPerTrigger", 2**29, "bytes")], id="megabytes"),
-        pytest.param({"maxBytesPerTrigger": "4096"}, [("maxBytesPerTrigger", 4096, "bytes")], id="bytes"),
-        pytest.param({"maxbytespertrigger": "1b"}, [("maxbytespertrigger", 1, "bytes")], id="as it was written"),
-        pytest.param(
-            {"maxFilesPerTrigger": "9", "streaming-max-files-per-micro-batch": "4"},
-            [("streaming-max-files-per-micro-batch", 4, "files"), ("maxFilesPerTrigger", 9, "files")],
-            id="the smallest first",
-        ),
-        pytest.param({"minOffsetsPerTrigger": "1000", "maxTriggerDelay": "5m"}, [], id="what waits for more is no cap"),
-        pytest.param({"maxOffsetsPerTrigger": "1k"}, [], id="a size where rows are counted"),
-        pytest.param({"maxFilesPerTrigger": "0"}, [], id="zero"),
-        pytest.param({"maxBytesPerTrigger": "much"}, [], id="no number"),
-        pytest.param({"maxFishPerTrigger": "5"}, [], id="an unknown option has no unit"),
-    ],
+@cases(
+    "options, expected",
+    ("rows", {"maxOffsetsPerTrigger": "1000"}, [("maxOffsetsPerTrigger", 1000, "rows")]),
+    ("files", {"maxFilesPerTrigger": "7"}, [("maxFilesPerTrigger", 7, "files")]),
+    ("gigabytes", {"maxBytesPerTrigger": "10g"}, [("maxBytesPerTrigger", 10 * 2**30, "bytes")]),
+    ("megabytes", {"maxBytesPerTrigger": "512 MB"}, [("maxBytesPerTrigger", 2**29, "bytes")]),
+    ("bytes", {"maxBytesPerTrigger": "4096"}, [("maxBytesPerTrigger", 4096, "bytes")]),
+    ("as it was written", {"maxbytespertrigger": "1b"}, [("maxbytespertrigger", 1, "bytes")]),
+    (
+        "the smallest first",
+        {"maxFilesPerTrigger": "9", "streaming-max-files-per-micro-batch": "4"},
+        [("streaming-max-files-per-micro-batch", 4, "files"), ("maxFilesPerTrigger", 9, "files")],
+    ),
+    ("what waits for more is no cap", {"minOffsetsPerTrigger": "1000", "maxTriggerDelay": "5m"}, []),
+    ("a size where rows are counted", {"maxOffsetsPerTrigger": "1k"}, []),
+    ("zero", {"maxFilesPerTrigger": "0"}, []),
+    ("no number", {"maxBytesPerTrigger": "much"}, []),
+    ("an unknown option has no unit", {"maxFishPerTrigger": "5"}, []),
 )
 def test_a_cap_has_its_value_in_the_unit_of_the_option(options, expected):
     assert [(cap.option, cap.value, cap.limit.unit) for cap in caps(options)] == expected

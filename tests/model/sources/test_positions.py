@@ -8,6 +8,7 @@ from ledgerops.model.records import NOTHING_REPORTED, Left, TablePosition
 from ledgerops.model.sources import NAMED, kind_of, offsets_of
 from ledgerops.model.spark_progress import parse_progress
 from tests.build import spark_json
+from tests.tables import cases
 
 BACKFILL = {"lastBackfillStartTimeMs": 1778863978314, "lastBackfillFinishTimeMs": 1778863980578}
 DELTA = {"sourceVersion": 1, "reservoirId": "8b4c0d5e", "reservoirVersion": 42, "index": -1, "isStartingVersion": False}
@@ -44,36 +45,30 @@ EVENT_HUBS = "org.apache.spark.sql.eventhubs.EventHubsSource@31d0e481"
 ICEBERG_STREAM = "org.apache.iceberg.spark.source.SparkMicroBatchStream@1"
 
 
-@pytest.mark.parametrize(
-    ("description", "end", "kind", "offsets"),
-    [
-        pytest.param("KafkaV2[Subscribe[t]]", {"t": {"0": 5, "1": 6}}, "kafka", {("t", "0"): 5, ("t", "1"): 6}, id="K"),
-        pytest.param("KafkaSourceV1[Subscribe[t]]", {"t": {"0": 5}}, "kafka", {("t", "0"): 5}, id="Kafka V1"),
-        pytest.param(EVENT_HUBS, {"hub": {"0": 5}}, "eventhubs", {("hub", "0"): 5}, id="Event Hubs"),
-        pytest.param("DeltaSource[s3://lake/bronze/orders]", DELTA, "delta", {}, id="Delta"),
-        pytest.param("DeltaSource[file:/t]", DELTA | {"sourceVersion": 3, "index": -20}, "delta", {}, id="Delta 3"),
-        pytest.param(ICEBERG_STREAM, ICEBERG, "iceberg", {}, id="Iceberg"),
-        pytest.param("KinesisV2[orders]", [shard(0), shard(1)], "kinesis", {}, id="Kinesis, Databricks"),
-        pytest.param("KinesisV2[orders]", [], "kinesis", {}, id="Kinesis without shards"),
-        pytest.param(AWS_STREAM, AWS_KINESIS, "kinesis", {}, id="Kinesis, AWS"),
-        pytest.param("CloudFilesSource[/mnt/landing/]", CLOUD_FILES, "autoloader", {}, id="Auto Loader"),
-        pytest.param(
-            f"CloudFilesSource[{CONTAINER}]", {"seqNum": 5, "sourceVersion": 3, **BACKFILL, "lastInputPath": CONTAINER},
-            "autoloader", {}, id="Auto Loader with a path",
-        ),
-        pytest.param("PubSub[sub]", PUB_SUB, "pubsub", {}, id="Pub/Sub"),
-        pytest.param("FileStreamSource[f:/in]", {"logOffset": 3}, "files", {("FileStreamSource", "0"): 3}, id="files"),
-        pytest.param(
-            "RatePerMicroBatchStream[rowsPerBatch=10]", {"offset": 20, "timestamp": 1667453455118}, "rate-micro-batch",
-            {("RatePerMicroBatchStream", "0"): 20}, id="rate-micro-batch",
-        ),
-        pytest.param("RateStreamV2[rowsPerSecond=5]", 4, "other", {("RateStreamV2", "0"): 4}, id="a bare number"),
-        pytest.param("ordersReader", {"index": 3}, "other", {("ordersReader", "index"): 3}, id="Python, one field"),
-        pytest.param("shards", {"0": 5, "1": 6}, "other", {("shards", "0"): 5, ("shards", "1"): 6}, id="a flat table"),
-        pytest.param("ledger", {"customers": {"0": 5}}, "other", {("customers", "0"): 5}, id="the embedded source"),
-        pytest.param("KafkaV2[Subscribe[t]]", {}, "kafka", {}, id="Kafka without partitions"),
-        pytest.param("KafkaV2[Subscribe[t]]", None, "kafka", {}, id="before the first batch"),
-    ],
+@cases(
+    "description, end, kind, offsets",
+    ("K", "KafkaV2[Subscribe[t]]", {"t": {"0": 5, "1": 6}}, "kafka", {("t", "0"): 5, ("t", "1"): 6}),
+    ("Kafka V1", "KafkaSourceV1[Subscribe[t]]", {"t": {"0": 5}}, "kafka", {("t", "0"): 5}),
+    ("Event Hubs", EVENT_HUBS, {"hub": {"0": 5}}, "eventhubs", {("hub", "0"): 5}),
+    ("Delta", "DeltaSource[s3://lake/bronze/orders]", DELTA, "delta", {}),
+    ("Delta 3", "DeltaSource[file:/t]", DELTA | {"sourceVersion": 3, "index": -20}, "delta", {}),
+    ("Iceberg", ICEBERG_STREAM, ICEBERG, "iceberg", {}),
+    ("Kinesis, Databricks", "KinesisV2[orders]", [shard(0), shard(1)], "kinesis", {}),
+    ("Kinesis without shards", "KinesisV2[orders]", [], "kinesis", {}),
+    ("Kinesis, AWS", AWS_STREAM, AWS_KINESIS, "kinesis", {}),
+    ("Auto Loader", "CloudFilesSource[/mnt/landing/]", CLOUD_FILES, "autoloader", {}),
+    ("Auto Loader with a path", f"CloudFilesSource[{CONTAINER}]",
+     {"seqNum": 5, "sourceVersion": 3, **BACKFILL, "lastInputPath": CONTAINER}, "autoloader", {}),
+    ("Pub/Sub", "PubSub[sub]", PUB_SUB, "pubsub", {}),
+    ("files", "FileStreamSource[f:/in]", {"logOffset": 3}, "files", {("FileStreamSource", "0"): 3}),
+    ("rate-micro-batch", "RatePerMicroBatchStream[rowsPerBatch=10]", {"offset": 20, "timestamp": 1667453455118},
+     "rate-micro-batch", {("RatePerMicroBatchStream", "0"): 20}),
+    ("a bare number", "RateStreamV2[rowsPerSecond=5]", 4, "other", {("RateStreamV2", "0"): 4}),
+    ("Python, one field", "ordersReader", {"index": 3}, "other", {("ordersReader", "index"): 3}),
+    ("a flat table", "shards", {"0": 5, "1": 6}, "other", {("shards", "0"): 5, ("shards", "1"): 6}),
+    ("the embedded source", "ledger", {"customers": {"0": 5}}, "other", {("customers", "0"): 5}),
+    ("Kafka without partitions", "KafkaV2[Subscribe[t]]", {}, "kafka", {}),
+    ("before the first batch", "KafkaV2[Subscribe[t]]", None, "kafka", {}),
 )  # fmt: skip
 @pytest.mark.parametrize("dialect", ["listener", "event log"])
 def test_every_known_form_is_read_by_its_kind(description, end, kind, offsets, dialect):
@@ -82,44 +77,40 @@ def test_every_known_form_is_read_by_its_kind(description, end, kind, offsets, d
     assert (source.kind, source.end, source.known_form, source.rows) == (kind, offsets, True, 20)
 
 
-@pytest.mark.parametrize(
-    ("description", "end"),
-    [
-        pytest.param("changes", {"lsn": 71, "commit_ts": 1667453455118}, id="Python, two fields"),
-        pytest.param("changes", {"0": 5, "at": 6}, id="one key that is no number"),
-        pytest.param("changes", {"at": "2026-11-01"}, id="text in an object"),
-        pytest.param("changes", "somewhere", id="text"),
-        pytest.param("changes", [1, 2], id="a list"),
-        pytest.param("changes", True, id="a truth value"),
-        pytest.param("KafkaV2[Subscribe[t]]", {"t": {"0": "5"}}, id="text where Kafka has a number"),
-        pytest.param("KafkaV2[Subscribe[t]]", {"t": 5}, id="Kafka without partitions in a topic"),
-        pytest.param("DeltaSource[t]", {"reservoirVersion": "42", "index": 1}, id="a version that is no number"),
-        pytest.param("DeltaSource[t]", {"reservoirVersion": 42}, id="Delta without index"),
-        pytest.param("x", {"snapshot_id": None, "scan_all_files": True, "position": 0}, id="Iceberg without id"),
-        pytest.param("KinesisV2[orders]", [{"shard": 1}], id="a shard without a sequence number"),
-        pytest.param("FileStreamSource[file:/in]", {"seqNum": 5}, id="a file source without entry"),
-        pytest.param("RatePerMicroBatchStream[", {"timestamp": 6}, id="rate-micro-batch without offset"),
-    ],
+@cases(
+    "description, end",
+    ("Python, two fields", "changes", {"lsn": 71, "commit_ts": 1667453455118}),
+    ("one key that is no number", "changes", {"0": 5, "at": 6}),
+    ("text in an object", "changes", {"at": "2026-11-01"}),
+    ("text", "changes", "somewhere"),
+    ("a list", "changes", [1, 2]),
+    ("a truth value", "changes", True),
+    ("text where Kafka has a number", "KafkaV2[Subscribe[t]]", {"t": {"0": "5"}}),
+    ("Kafka without partitions in a topic", "KafkaV2[Subscribe[t]]", {"t": 5}),
+    ("a version that is no number", "DeltaSource[t]", {"reservoirVersion": "42", "index": 1}),
+    ("Delta without index", "DeltaSource[t]", {"reservoirVersion": 42}),
+    ("Iceberg without id", "x", {"snapshot_id": None, "scan_all_files": True, "position": 0}),
+    ("a shard without a sequence number", "KinesisV2[orders]", [{"shard": 1}]),
+    ("a file source without entry", "FileStreamSource[file:/in]", {"seqNum": 5}),
+    ("rate-micro-batch without offset", "RatePerMicroBatchStream[", {"timestamp": 6}),
 )
 def test_an_unknown_form_is_said_and_counts_nothing(description, end):
     source = progress_of(description, end, latest=end)
     assert (source.known_form, source.end, source.latest, source.read, source.table) == (False, {}, {}, 0, None)
 
 
-@pytest.mark.parametrize(
-    ("offset", "kind"),
-    [
-        pytest.param(DELTA, "delta", id="Delta"),
-        pytest.param(ICEBERG, "iceberg", id="Iceberg"),
-        pytest.param(AWS_KINESIS, "kinesis", id="Kinesis, AWS"),
-        pytest.param([shard(0)], "kinesis", id="Kinesis, Databricks"),
-        pytest.param(CLOUD_FILES, "autoloader", id="Auto Loader"),
-        pytest.param(PUB_SUB, "pubsub", id="Pub/Sub"),
-        pytest.param({"logOffset": 3}, "files", id="files"),
-        pytest.param({"t": {"0": 5}}, "other", id="partitions of anything"),
-        pytest.param(5, "other", id="a number of anything"),
-        pytest.param(None, "other", id="nothing"),
-    ],
+@cases(
+    "offset, kind",
+    ("Delta", DELTA, "delta"),
+    ("Iceberg", ICEBERG, "iceberg"),
+    ("Kinesis, AWS", AWS_KINESIS, "kinesis"),
+    ("Kinesis, Databricks", [shard(0)], "kinesis"),
+    ("Auto Loader", CLOUD_FILES, "autoloader"),
+    ("Pub/Sub", PUB_SUB, "pubsub"),
+    ("files", {"logOffset": 3}, "files"),
+    ("partitions of anything", {"t": {"0": 5}}, "other"),
+    ("a number of anything", 5, "other"),
+    ("nothing", None, "other"),
 )
 def test_without_a_known_description_the_form_of_the_offset_decides(offset, kind):
     assert kind_of("com.example.Stream@1f", offset).name == kind
@@ -128,16 +119,14 @@ def test_without_a_known_description_the_form_of_the_offset_decides(offset, kind
 SNAPSHOT = ICEBERG["snapshot_id"]
 
 
-@pytest.mark.parametrize(
-    ("offset", "expected"),
-    [
-        pytest.param(DELTA, (42, -1, False), id="before a version"),
-        pytest.param(DELTA | {"index": 6}, (42, 6, False), id="within a version"),
-        pytest.param(DELTA | {"sourceVersion": 3, "index": -19}, (42, -1, False), id="a changed schema"),
-        pytest.param(DELTA | {"isStartingVersion": True, "index": 3}, (42, 3, True), id="first snapshot"),
-        pytest.param(ICEBERG, (SNAPSHOT, 3, False), id="Iceberg"),
-        pytest.param(ICEBERG | {"scan_all_files": True}, (SNAPSHOT, 3, True), id="all files"),
-    ],
+@cases(
+    "offset, expected",
+    ("before a version", DELTA, (42, -1, False)),
+    ("within a version", DELTA | {"index": 6}, (42, 6, False)),
+    ("a changed schema", DELTA | {"sourceVersion": 3, "index": -19}, (42, -1, False)),
+    ("first snapshot", DELTA | {"isStartingVersion": True, "index": 3}, (42, 3, True)),
+    ("Iceberg", ICEBERG, (SNAPSHOT, 3, False)),
+    ("all files", ICEBERG | {"scan_all_files": True}, (SNAPSHOT, 3, True)),
 )
 def test_a_place_in_a_table_is_a_version_and_a_file(offset, expected):
     assert progress_of("com.example.Stream@1f", offset).table == TablePosition(*expected)
@@ -151,39 +140,33 @@ KAFKA_LEFT = {"estimatedTotalBytesBehindLatest": "80.5", "maxOffsetsBehindLatest
 OPEN, CLOSED = shard(1, "250"), shard(0, "90000", closed=True)
 
 
-@pytest.mark.parametrize(
-    ("description", "end", "metrics", "expected"),
-    [
-        pytest.param("DeltaSource[t]", DELTA, DELTA_LEFT, Left(files=8, bytes=3456), id="Delta on Databricks"),
-        pytest.param("DeltaSource[t]", DELTA, {}, NOTHING_REPORTED, id="Delta"),
-        pytest.param(
-            "CloudFilesSource[t]", CLOUD_FILES, CLOUD_FILES_LEFT, Left(files=238, bytes=163939124006), id="Auto Loader"
-        ),
-        pytest.param("PubSub", PUB_SUB, PUB_SUB_LEFT, Left(rows=1, bytes=8), id="Pub/Sub"),
-        pytest.param("KinesisV2[orders]", [shard(0)], KINESIS_LEFT, Left(bytes=4096, seconds=33.5), id="Kinesis"),
-        pytest.param("KinesisV2[orders]", [shard(0, "1500"), OPEN], {}, Left(seconds=1.5), id="Kinesis by shard"),
-        pytest.param("KinesisV2[orders]", [CLOSED, OPEN], {}, Left(seconds=0.25), id="closed beside an open shard"),
-        pytest.param("KinesisV2[orders]", [CLOSED], {}, Left(seconds=90.0), id="all shards are closed"),
-        pytest.param("connector.kinesis", AWS_KINESIS, {}, NOTHING_REPORTED, id="Kinesis, AWS: nothing"),
-        pytest.param("KafkaV2[Subscribe[t]]", {"t": {"0": 5}}, KAFKA_LEFT, Left(bytes=80), id="Kafka on Databricks"),
-        pytest.param("DeltaSource[t]", DELTA, {"numFilesOutstanding": "many"}, NOTHING_REPORTED, id="no number"),
-        pytest.param("DeltaSource[t]", DELTA, {"numFilesOutstanding": "-1"}, NOTHING_REPORTED, id="-1 is unknown"),
-        pytest.param("DeltaSource[t]", DELTA, {"numFilesOutstanding": "NaN"}, NOTHING_REPORTED, id="NaN"),
-        pytest.param("DeltaSource[t]", DELTA, {"numFilesOutstanding": "1e400"}, NOTHING_REPORTED, id="infinity"),
-    ],
+@cases(
+    "description, end, metrics, expected",
+    ("Delta on Databricks", "DeltaSource[t]", DELTA, DELTA_LEFT, Left(files=8, bytes=3456)),
+    ("Delta", "DeltaSource[t]", DELTA, {}, NOTHING_REPORTED),
+    ("Auto Loader", "CloudFilesSource[t]", CLOUD_FILES, CLOUD_FILES_LEFT, Left(files=238, bytes=163939124006)),
+    ("Pub/Sub", "PubSub", PUB_SUB, PUB_SUB_LEFT, Left(rows=1, bytes=8)),
+    ("Kinesis", "KinesisV2[orders]", [shard(0)], KINESIS_LEFT, Left(bytes=4096, seconds=33.5)),
+    ("Kinesis by shard", "KinesisV2[orders]", [shard(0, "1500"), OPEN], {}, Left(seconds=1.5)),
+    ("closed beside an open shard", "KinesisV2[orders]", [CLOSED, OPEN], {}, Left(seconds=0.25)),
+    ("all shards are closed", "KinesisV2[orders]", [CLOSED], {}, Left(seconds=90.0)),
+    ("Kinesis, AWS: nothing", "connector.kinesis", AWS_KINESIS, {}, NOTHING_REPORTED),
+    ("Kafka on Databricks", "KafkaV2[Subscribe[t]]", {"t": {"0": 5}}, KAFKA_LEFT, Left(bytes=80)),
+    ("no number", "DeltaSource[t]", DELTA, {"numFilesOutstanding": "many"}, NOTHING_REPORTED),
+    ("-1 is unknown", "DeltaSource[t]", DELTA, {"numFilesOutstanding": "-1"}, NOTHING_REPORTED),
+    ("NaN", "DeltaSource[t]", DELTA, {"numFilesOutstanding": "NaN"}, NOTHING_REPORTED),
+    ("infinity", "DeltaSource[t]", DELTA, {"numFilesOutstanding": "1e400"}, NOTHING_REPORTED),
 )
 def test_what_is_left_is_what_the_source_reports(description, end, metrics, expected):
     assert progress_of(description, end, metrics).reported == expected
 
 
-@pytest.mark.parametrize(
-    ("description", "end", "name"),
-    [
-        pytest.param("DeltaSource[s3://lake/bronze/orders]", DELTA, "orders", id="the folder of a Delta table"),
-        pytest.param("DeltaSource[]", DELTA, "DeltaSource", id="a Delta table without path"),
-        pytest.param(ICEBERG_STREAM, ICEBERG, "iceberg", id="Iceberg"),
-        pytest.param("com.example.Stream@1f", 5, "Stream", id="the class of any other"),
-    ],
+@cases(
+    "description, end, name",
+    ("the folder of a Delta table", "DeltaSource[s3://lake/bronze/orders]", DELTA, "orders"),
+    ("a Delta table without path", "DeltaSource[]", DELTA, "DeltaSource"),
+    ("Iceberg", ICEBERG_STREAM, ICEBERG, "iceberg"),
+    ("the class of any other", "com.example.Stream@1f", 5, "Stream"),
 )
 def test_a_source_without_topics_is_called_by_its_table_or_class(description, end, name):
     assert progress_of(description, end).name == name
