@@ -1,6 +1,7 @@
 """The one error that a user is meant to see, and hints for it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -12,6 +13,15 @@ class UserError(Exception):
 def cannot_write(file: Path, error: OSError) -> UserError:
     """Says of a file that it cannot be written, and why."""
     return UserError(f"cannot write {file}: {os_reason(error)}")
+
+
+@contextmanager
+def writing_to(folder: Path) -> Iterator[None]:
+    """Raises UserError for an OSError within: the folder cannot be written to, and why."""
+    try:
+        yield
+    except OSError as error:
+        raise UserError(f"cannot write to {folder}: {os_reason(error)}") from None
 
 
 def cannot_read(file: Path | str, error: OSError | UnicodeDecodeError, remedy: str = "") -> UserError:

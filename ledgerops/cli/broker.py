@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 from ledgerops.cli.arg_types import port
-from ledgerops.errors import UserError, os_reason
+from ledgerops.errors import UserError, writing_to
 
 DEFAULT_PORT = 9092
 DEFAULT_FOLDER = Path("runs/broker")
@@ -39,19 +39,15 @@ def run(args: argparse.Namespace) -> int:
     stop = Stop()
     with stop.on_signals():
         print(f"starting Kafka in {args.folder} ...", file=sys.stderr, flush=True)
-        try:
-            kafka = Kafka(args.folder, port=args.port or None)
-            with kafka:
-                stop.calm()
-                print(f"Kafka is ready at {kafka.servers}; stop with Ctrl-C")
-                print(f"next: ledgerops topics --bootstrap-servers {kafka.servers}", flush=True)
-                while not stop.asked and kafka.pid is not None:
-                    stop.wait(CHECK_SECONDS)
-                if not stop.asked:
-                    print(f"Kafka stopped by itself; see {kafka.log}", file=sys.stderr)
-                    return 1
-                kafka.stop()
-        except OSError as error:
-            raise UserError(f"cannot write to {args.folder}: {os_reason(error)}") from None
+        with writing_to(args.folder), Kafka(args.folder, port=args.port or None) as kafka:
+            stop.calm()
+            print(f"Kafka is ready at {kafka.servers}; stop with Ctrl-C")
+            print(f"next: ledgerops topics --bootstrap-servers {kafka.servers}", flush=True)
+            while not stop.asked and kafka.pid is not None:
+                stop.wait(CHECK_SECONDS)
+            if not stop.asked:
+                print(f"Kafka stopped by itself; see {kafka.log}", file=sys.stderr)
+                return 1
+            kafka.stop()
     print("stopped Kafka")
     return 0

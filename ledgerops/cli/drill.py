@@ -27,7 +27,7 @@ from tempfile import TemporaryFile
 
 from ledgerops.cli.arg_types import whole
 from ledgerops.common.shutdown import ended_in_order
-from ledgerops.errors import UserError, did_you_mean, os_reason
+from ledgerops.errors import UserError, did_you_mean, writing_to
 
 OUT = Path("runs/drills")
 
@@ -155,9 +155,7 @@ def _one(folders: Sequence[Path]) -> Path:
 
 def _must_take_files(folder: Path) -> None:
     """Raises UserError before the run, not after it, when the folder cannot be written."""
-    try:
+    with writing_to(folder):
         folder.mkdir(parents=True, exist_ok=True)
         with TemporaryFile(dir=folder):
             pass
-    except OSError as error:
-        raise UserError(f"cannot write to {folder}: {os_reason(error)}") from None

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ledgerops.cli.arg_types import cores, seconds
 from ledgerops.common.format import clock
 from ledgerops.config import FRESHNESS_OBJECTIVE_SECONDS
-from ledgerops.errors import UserError, os_reason
+from ledgerops.errors import UserError, writing_to
 
 if TYPE_CHECKING:
     from ledgerops.load.test.search import Rate
@@ -65,14 +65,12 @@ def check_length(option: str, length: float, trigger: float) -> None:
 
 def write_results(folder: Path, name: str, document: Any, page: str, table: Iterable[Sequence[Any]] = ()) -> None:
     """Writes name.json, name.html and, of a table (its head first), name.csv. Raises UserError."""
-    try:
+    with writing_to(folder):
         (folder / f"{name}.json").write_text(json.dumps(document, indent=1) + "\n", "utf-8")
         (folder / f"{name}.html").write_text(page, "utf-8")
         if table:
             with (folder / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
                 csv.writer(file, lineterminator="\n").writerows(table)
-    except OSError as error:
-        raise UserError(f"cannot write to {folder}: {os_reason(error)}") from None
 
 
 class TrialProgress(AbstractContextManager["TrialProgress"]):

@@ -12,7 +12,7 @@ from typing import TextIO
 
 from ledgerops.checkpoint.batch_log import BatchLog
 from ledgerops.common.files import write_json
-from ledgerops.errors import UserError, os_reason
+from ledgerops.errors import UserError, os_reason, writing_to
 from ledgerops.input_files import read_text
 from ledgerops.ledger.plan.manifest import is_instant
 
@@ -102,11 +102,9 @@ class RunDir:
             raise UserError(f"{self.path} holds a run that wrote to {was}, not to {now}; {remedy}")
 
     def _acquire(self) -> None:
-        try:
+        with writing_to(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
             lock = (self.path / "lock").open("a+")
-        except OSError as error:
-            raise UserError(f"cannot write to {self.path}: {os_reason(error)}") from None
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ledgerops.common.files import write_bytes
-from ledgerops.errors import UserError, os_reason
+from ledgerops.errors import UserError, writing_to
 from ledgerops.ledger.plan.poison import KEYLESS
 from ledgerops.load.generator.latency_samples import LatencySample
 from ledgerops.load.generator.records import Records
@@ -32,12 +32,10 @@ class LandingTarget:
         self._lines: list[bytes] = []
         self._samples: list[LatencySample] = []
         self._since = time.monotonic()
-        try:
+        with writing_to(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             if any(self.folder.glob(f"{name}-*.jsonl")):
                 raise UserError(f"{self.folder} already contains this load; give another folder, or empty it")
-        except OSError as error:
-            raise self._problem(error) from None
 
     def send(self, records: Records, start: int, end: int) -> int:
         """Takes all records [start, end) and returns `end`. Raises UserError if the file cannot be written."""
@@ -64,16 +62,11 @@ class LandingTarget:
         if not self._lines:
             return
         file = self.folder / f"{self._name}-{self._files:06}.jsonl"
-        try:
+        with writing_to(self.folder):
             write_bytes(file, b"\n".join(self._lines) + b"\n")
-        except OSError as error:
-            raise self._problem(error) from None
         self._files += 1
         self.acknowledged += len(self._lines)
         self._lines = []
         for sample in self._samples:
             sample.sampler.keep(sample, time.time(), None)
         self._samples = []
-
-    def _problem(self, error: OSError) -> UserError:
-        return UserError(f"cannot write to {self.folder}: {os_reason(error)}")

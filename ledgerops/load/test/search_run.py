@@ -2,12 +2,11 @@
 
 import shutil
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ledgerops.errors import UserError, os_reason
+from ledgerops.errors import UserError, writing_to
 from ledgerops.ledger.plan.plan import LoadPlan
 from ledgerops.load.test import plans
 from ledgerops.load.test.driver import LEAD_SECONDS, NAME, TrialRequest
@@ -111,7 +110,7 @@ def open_folder(folder: Path) -> Path:
     Removes what a search that did not end has left there. Raises UserError.
     """
     made = folder.with_name(f"{folder.name}-unfinished")
-    with _writing(made):
+    with writing_to(made):
         if made.exists():
             shutil.rmtree(made)
         made.mkdir(parents=True)
@@ -120,15 +119,7 @@ def open_folder(folder: Path) -> Path:
 
 def publish_folder(made: Path, folder: Path) -> None:
     """Gives a finished search its folder; that of an earlier search is moved aside. Raises UserError."""
-    with _writing(folder):
+    with writing_to(folder):
         if folder.exists():
             folder.rename(folder.with_name(f"{folder.name}-before-{time.strftime('%Y%m%d-%H%M%S')}"))
         made.rename(folder)
-
-
-@contextmanager
-def _writing(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise UserError(f"cannot write to {folder}: {os_reason(error)}") from None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ledgerops.common.shutdown import Stop
-from ledgerops.errors import UserError, os_reason
+from ledgerops.errors import writing_to
 from ledgerops.load.test.driver import ENDED, NAME, TrialRequest
 from ledgerops.load.test.measure import Measured
 from ledgerops.load.test.plan_batches import PlanBatch, done
@@ -74,10 +74,8 @@ def perform(wanted: TrialRequest, folder: Path, say: Say) -> Trial:
 
 def make_folder(folder: Path) -> None:
     """Makes the folder of a trial. Raises UserError if it cannot be made."""
-    try:
+    with writing_to(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"cannot write to {folder}: {os_reason(error)}") from None
 
 
 def _start_driver(folder: Path) -> Process:
