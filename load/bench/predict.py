@@ -12,7 +12,6 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +20,7 @@ from ledgerops.analysis.capacity.answer import UNBOUNDED, Question, answer
 from ledgerops.analysis.capacity.fit import MAX_EXTRAPOLATION, Interval, fit
 from ledgerops.analysis.capacity.inputs import read_views
 from ledgerops.analysis.capacity.situation import Situation, situation
+from ledgerops.drills.scoring.report import today
 from ledgerops.drills.scoring.sections import put
 from ledgerops.model.records import Progress
 from load.bench.lines import machine, markdown, say
@@ -305,7 +305,7 @@ def main() -> int:
 def published(found: Sequence[Check], refused: Sequence[str], took: float) -> str:
     """The part of docs/capacity.md that is made."""
     lines = [
-        f"Measured on {datetime.now(UTC).date()} by `python -m load.bench.predict --write docs/capacity.md`, in "
+        f"Measured on {today()} by `python -m load.bench.predict --write docs/capacity.md`, in "
         f"{took / 60:.0f} minutes, on {machine()}, on two of its cores.\n\n",
         table(found),
         *(["\nNot predicted, in its own words:\n\n", *(f"- {reason}\n" for reason in refused)] if refused else []),

@@ -24,10 +24,10 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
 
+from ledgerops.drills.scoring.report import today
 from ledgerops.drills.scoring.sections import put
 from ledgerops.servers.java import SHORT_LIVED, java_home
 from load.compatibility.environments import EXTRA, MAX_REASON_CHARACTERS, NotTried, Unsolvable, Wheels, environment
@@ -130,11 +130,6 @@ def probe(interpreter: Path, spark: str, session: str, python: str) -> Tried:
         said = [line for line in done.stderr.splitlines() if line.startswith(queries)]
         print("\n".join([f"not named: {', '.join(sorted(unnamed))}", *said]), file=sys.stderr, flush=True)
     return Tried(spark, session, python, at=today(), **found)
-
-
-def today() -> str:
-    """The date in UTC, such as 2026-11-21."""
-    return datetime.now(UTC).strftime("%Y-%m-%d")
 
 
 def reason(stderr: str) -> str:
