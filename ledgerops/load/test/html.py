@@ -35,7 +35,7 @@ def page(result: LoadTestResult) -> str:
 def _legs(measured: Measured) -> Iterator[tuple[str, list[str]]]:
     """A name, and a value for each of PERCENTILES."""
     for leg, summary in LEGS.items():
-        yield f"{leg}: {summary}", [seconds(getattr(measured, leg).at(share)) for share in PERCENTILES.values()]
+        yield f"{leg}: {summary}", [seconds(getattr(measured.rows, leg).at(share)) for share in PERCENTILES.values()]
     yield "batch duration", [seconds(measured.batch_seconds(share)) for share in PERCENTILES.values()]
 
 

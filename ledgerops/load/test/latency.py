@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +41,7 @@ class Weighted:
         return float(self.values[min(place, len(self.values) - 1)])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Rows:
     """Rows, one entry for `weight` of them: when due, when their batch began, when it ended."""
 
@@ -74,17 +75,17 @@ class Rows:
         """The rows whose entry in `chosen` is true; `chosen` has one entry for each row."""
         return Rows(self.due[chosen], self.start[chosen], self.end[chosen], self.weight[chosen])
 
-    @property
+    @cached_property
     def latency(self) -> Weighted:
         """Seconds from when a row was due to the end of its batch."""
         return Weighted.of(self.end - self.due, self.weight)
 
-    @property
+    @cached_property
     def waiting(self) -> Weighted:
         """Its part before the batch began; 0 for a row that came while its batch was being planned."""
         return Weighted.of(np.maximum(0.0, self.start - self.due), self.weight)
 
-    @property
+    @cached_property
     def working(self) -> Weighted:
         """Its part within the batch."""
         return Weighted.of(self.end - np.maximum(self.start, self.due), self.weight)

@@ -112,21 +112,6 @@ class Measured:
     def _rows_of(self, each: PlanBatch) -> Rows:
         return Rows.of(self.arrivals, each.first, each.last, each.batch.started, each.batch.ended)
 
-    @cached_property
-    def latency(self) -> Weighted:
-        """Seconds from the time a row was due to the end of its batch."""
-        return self.rows.latency
-
-    @cached_property
-    def waiting(self) -> Weighted:
-        """Seconds from the time a row was due to the start of its batch."""
-        return self.rows.waiting
-
-    @cached_property
-    def working(self) -> Weighted:
-        """Seconds from the start of a row's batch to its end."""
-        return self.rows.working
-
     def batch_figures(self, each: PlanBatch) -> BatchFigures:
         """The ages and latencies of the rows of one batch."""
         rows = self._rows_of(each)

@@ -114,7 +114,7 @@ class RatePlot(NamedTuple):
 
 
 RATE_PLOTS = (
-    RatePlot("p99 latency since the due time", "p99 latency", lambda m: m.latency.at(0.99), format.duration, 1.0),
+    RatePlot("p99 latency since the due time", "p99 latency", lambda m: m.rows.latency.at(0.99), format.duration, 1.0),
     RatePlot("growth of the lag, share of the load", "lag slope", lambda m: m.slope, lambda v: f"{100 * v:g}%", 0.05),
     RatePlot("median batch duration", "batch", lambda m: m.batch_seconds(0.5), format.duration, 1.0),
 )

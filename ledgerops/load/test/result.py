@@ -86,7 +86,7 @@ def text(result: LoadTestResult) -> str:
         lines += [f"  {', '.join(rates)}"]
         for leg in LEGS:
             values = [
-                f"{name} {seconds(getattr(measured, leg).at(PERCENTILES[name]))}" for name in ("p50", "p99", "max")
+                f"{name} {seconds(getattr(measured.rows, leg).at(PERCENTILES[name]))}" for name in ("p50", "p99", "max")
             ]
             lines += [f"  {leg:8} {', '.join(values)}"]
         lines += [
@@ -185,7 +185,7 @@ def figures_of(measured: Measured) -> dict[str, Any]:
         "batches": len(measured.inside),
         "batch_seconds": {name: measured.batch_seconds(PERCENTILES[name]) for name in ("p50", "p95", "max")},
         **{
-            f"{leg}_seconds": {name: getattr(measured, leg).at(share) for name, share in PERCENTILES.items()}
+            f"{leg}_seconds": {name: getattr(measured.rows, leg).at(share) for name, share in PERCENTILES.items()}
             for leg in LEGS
         },
         "lag_seconds": measured.lag,

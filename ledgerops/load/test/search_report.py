@@ -57,7 +57,7 @@ def figures(rate: Rate) -> list[str]:
     """Growth of the lag, p99 latency, and median and p95 of the batches, each the median over the trials, as text."""
     slope = middle(rate, lambda trial: trial.slope)
     times = (
-        middle(rate, lambda trial: trial.latency.at(0.99)),
+        middle(rate, lambda trial: trial.rows.latency.at(0.99)),
         middle(rate, lambda trial: trial.batch_seconds(0.5)),
         middle(rate, lambda trial: trial.batch_seconds(0.95)),
     )

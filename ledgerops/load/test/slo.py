@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from operator import ge, gt, le, lt
 from typing import Literal, NamedTuple
 
 from ledgerops.common import format
@@ -26,14 +27,9 @@ UNITS: dict[Unit, dict[str, float]] = {
     "rows": {"": 1.0, "k": 1e3, "M": 1e6},
 }
 EXAMPLES: dict[Unit, str] = {"seconds": "5s or 200ms", "ratio": "1%", "bytes": "200MB", "rows": "50000 or 50k"}
-COMPARE: dict[str, Callable[[float, float], bool]] = {
-    "<": lambda value, limit: value < limit,
-    "<=": lambda value, limit: value <= limit,
-    ">": lambda value, limit: value > limit,
-    ">=": lambda value, limit: value >= limit,
-}
+COMPARE: dict[str, Callable[[float, float], bool]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999, "max": 1.0}
-# of a row, by the name that is also its attribute of Measured
+# of a row, by the name that is also its attribute of Rows
 LEGS = {
     "latency": "time of a row from when it was due to the end of its batch",
     "waiting": "the part of it before its batch began",
@@ -53,7 +49,7 @@ class Measure(NamedTuple):
 
 
 def _latency(leg: str, share: float) -> Callable[[Measured], float | None]:
-    return lambda measured: getattr(measured, leg).at(share)
+    return lambda measured: getattr(measured.rows, leg).at(share)
 
 
 MEASURES: dict[str, Measure] = {

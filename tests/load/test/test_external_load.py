@@ -60,14 +60,14 @@ def trial(tmp_path):
 def test_due_times_are_the_manifests(trial):
     found = trial().measured()["daily_counts"]
     embedded = System(noise=0.0).measured(PLAN, SECONDS - 20.0)
-    assert found.latency.at(0.99) == pytest.approx(embedded.latency.at(0.99), abs=0.05)
+    assert found.rows.latency.at(0.99) == pytest.approx(embedded.rows.latency.at(0.99), abs=0.05)
     assert found.trigger == 2.0
     assert found.end - found.begin == pytest.approx(60.0, abs=0.1)
 
 
 def test_what_a_topic_held_before_is_not_of_this_load(trial):
     found = trial(jobs=("daily_counts",), system={"base": 1_000_000}).measured()["daily_counts"]
-    assert found.latency.at(0.99) == pytest.approx(3.2, abs=0.1)
+    assert found.rows.latency.at(0.99) == pytest.approx(3.2, abs=0.1)
 
 
 def test_poison_has_offsets_and_is_no_row(trial):
@@ -213,7 +213,7 @@ def test_the_command_refuses_half_of_what_it_needs(refusal, argv, line):
 def test_of_a_table_only_its_rows_are_in_the_topic(trial):
     """Debits are about half of the records of the stream."""
     found = trial(jobs=("daily_counts",), records=2 * RECORDS, rows=RECORDS, text=AT_TWICE.text)
-    assert found.measured()["daily_counts"].latency.at(0.99) == pytest.approx(3.2, abs=0.1)
+    assert found.measured()["daily_counts"].rows.latency.at(0.99) == pytest.approx(3.2, abs=0.1)
 
 
 def test_a_load_whose_poison_changes_has_no_due_times(tmp_path):

@@ -38,7 +38,7 @@ def steady(count=10, duration=0.5, **changes):
 def test_latency_counts_from_the_due_time_by_the_offsets():
     run = measured(steady())
     # the rows of a batch are due in the 2 s before it begins, and finished 0.5 s after it has begun
-    assert [run.latency.at(share) for share in (0.01, 0.5, 1.0)] == pytest.approx([0.5, 1.5, 2.5], abs=0.05)
+    assert [run.rows.latency.at(share) for share in (0.01, 0.5, 1.0)] == pytest.approx([0.5, 1.5, 2.5], abs=0.05)
 
 
 def test_batches_without_rows_leave_the_oldest_row_unfinished():
@@ -48,8 +48,8 @@ def test_batches_without_rows_leave_the_oldest_row_unfinished():
 
 def test_the_two_legs_of_a_row_make_up_its_latency():
     run = measured(steady())
-    assert run.waiting.at(1.0) == pytest.approx(2.0, abs=0.05)
-    assert run.working.at(0.5) == pytest.approx(0.5, abs=0.05)
+    assert run.rows.waiting.at(1.0) == pytest.approx(2.0, abs=0.05)
+    assert run.rows.working.at(0.5) == pytest.approx(0.5, abs=0.05)
     rows = run.rows
     both = np.maximum(0, rows.start - rows.due) + rows.end - np.maximum(rows.start, rows.due)
     assert both == pytest.approx(rows.end - rows.due)
@@ -58,26 +58,26 @@ def test_the_two_legs_of_a_row_make_up_its_latency():
 def test_a_row_that_came_while_its_batch_was_planned_did_not_wait():
     batches = [read(n, 20 + 200 * n if n else 0, 220 + 200 * n, 2.0 * n + 2) for n in range(10)]
     run = measured(batches, end=20.6)
-    assert run.waiting.at(0.0) == 0.0
-    assert min(run.working.values) == pytest.approx(0.3, abs=0.01)
+    assert run.rows.waiting.at(0.0) == 0.0
+    assert min(run.rows.working.values) == pytest.approx(0.3, abs=0.01)
 
 
 def test_rows_that_were_never_finished_count_with_their_age():
     """The query hangs after 10 s of 40: whoever reads only finished batches sees a fast query."""
     run = measured(steady(5), end=40.0)
-    assert run.latency.at(0.99) > 25
-    assert run.working.at(0.99) == pytest.approx(40.0 - 10.5, abs=0.1)  # that batch began when the last had ended
+    assert run.rows.latency.at(0.99) > 25
+    assert run.rows.working.at(0.99) == pytest.approx(40.0 - 10.5, abs=0.1)  # that batch began when the last had ended
     assert run.lag == pytest.approx(30.0, abs=0.1)
 
 
 def test_rows_that_are_younger_than_usual_at_the_end_are_left_out():
     with_left, without = measured(steady(10), end=20.4), measured(steady(10), end=19.0)
-    assert with_left.latency.at(0.5) == pytest.approx(without.latency.at(0.5), abs=0.15)
+    assert with_left.rows.latency.at(0.5) == pytest.approx(without.rows.latency.at(0.5), abs=0.15)
 
 
 def test_only_what_was_due_in_the_measured_part_counts():
     slow_start = [read(0, 0, 200, 2.0, 9.0), *steady(12)[1:]]
-    assert measured(slow_start, begin=12.0, end=24.0).latency.at(1.0) < 3.0
+    assert measured(slow_start, begin=12.0, end=24.0).rows.latency.at(1.0) < 3.0
 
 
 def test_offered_and_processed_are_by_the_plan():
@@ -174,7 +174,7 @@ def test_where_two_sources_read_the_plan_the_slower_counts():
 
 def test_a_measure_without_batches_is_none():
     run = measured([])
-    measures = {run.latency.at(0.5), run.lag, run.slope, run.batch_seconds(0.5), run.state_bytes, run.processed}
+    measures = {run.rows.latency.at(0.5), run.lag, run.slope, run.batch_seconds(0.5), run.state_bytes, run.processed}
     assert measures == {None}
 
 
