@@ -147,7 +147,11 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
             "count the versions and files that the table has gained since the position of the query", "a table"),
     },
     "source-unreachable": {GENERAL: FirstStep("bring back the broker, or the network to it")},
-    "input-stopped": {GENERAL: FirstStep("check the producer of {topic}", words=_TOPIC)},
+    "input-stopped": {
+        GENERAL: FirstStep("check the producer of {topic}", words=_TOPIC),
+        "folder": FirstStep("see whether the folder of {topic} still exists, and check what writes into it", "files",
+            {"topic": "the source"}),
+    },
     "input-recomputed": {
         GENERAL: FirstStep("look for several scans of one source in the plan, and read it once"),
         "sink foreach_batch": FirstStep("count the actions on the batch in the function of foreachBatch",

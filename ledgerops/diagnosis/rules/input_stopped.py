@@ -65,7 +65,8 @@ def check(view: QueryView) -> Iterator[Finding]:
         limit = max(limit, FAR_TIMES * longest)
         if silent < limit:
             continue  # so long ago that it is no part of the newest arrivals: the night before
-        name = f"{topic}{folder_of(view, topic)}"
+        folder = folder_of(view, topic)
+        name, context = f"{topic}{folder}", "folder" if folder else GENERAL
         other = f", and {going_on[0]} still receives rows" if going_on else ""
         yield Finding(
             f"no row has arrived in {name} for {duration(silent)}; its longest pause was {duration(longest)}{other}",
@@ -74,7 +75,7 @@ def check(view: QueryView) -> Iterator[Finding]:
                 Evidence("seconds_without_arrival", silent, "seconds", f"< {limit:.0f}", known),
                 Evidence("longest_pause_seconds", longest, "seconds", "the longest so far", last),
             ),
-            (first_step("input-stopped", GENERAL, "the query has read all available rows; none arrive", topic=name),),
+            (first_step("input-stopped", context, "the query has read all available rows; none arrive", topic=name),),
             confidence=confidence(silent, limit),
             began=last,
             at_most="critical" if going_on else "info",  # whoever sends may simply have nothing to send

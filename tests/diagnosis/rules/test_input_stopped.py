@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from dataclasses import replace
 
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.input_stopped import RULE
@@ -104,29 +105,28 @@ def folder(rows_until, seconds=120.0, first=0.5, every=2.0):
     past = History("card_payments")
     past.start(T0, "id-1", "run-1")
     for number in range(int(rows_until / every)):
-        files = source(10, {}, {}, name="FileStreamSource[file:/in]")
+        of = {"description": "FileStreamSource[file:/data/orders/2026]", "kind": "files"}
+        files = replace(source(10, {}, {}, name="FileStreamSource"), **of)
         at, took = (T0 + every * number, 0.5) if number else (T0 + 0.5 - first, first)
         past.add(batch(number, started=at, duration=took, query="card_payments", sources=(files,), rows=10))
     past.idle(T0 + rows_until)
     return idle(past, seconds)
 
 
-IN_FOLDER = "no row has arrived in FileStreamSource[file:/in] for 72 s; its longest pause was 1.5 s"
+IN_TOPIC = "no row has arrived in transactions for 10 min 2 s; its longest pause was 2.0 s"
+IN_FOLDER = "no row has arrived in FileStreamSource (2026) for 72 s; its longest pause was 1.5 s"
 
 
 @cases(
-    "seen, said",
-    (
-        "a topic",
-        idle(run(300, transactions=ever), 900),
-        "no row has arrived in transactions for 10 min 2 s; its longest pause was 2.0 s",
-    ),
-    ("a folder", folder(50), IN_FOLDER),
-    ("a folder, whose long first batch is no pause", folder(50, first=9.0), IN_FOLDER),
+    "seen, said, step",
+    ("a topic", idle(run(300, transactions=ever), 900), IN_TOPIC, "check the producer of transactions"),
+    ("a folder", folder(50), IN_FOLDER, "see whether the folder of FileStreamSource (2026) still exists"),
+    ("a folder, whose long first batch is no pause", folder(50, first=9.0), IN_FOLDER, "see whether the folder of "),
 )
-def test_a_steady_input_that_stops_is_worth_knowing_without_others_that_flow(seen, said):
+def test_a_steady_input_that_stops_is_worth_knowing_without_others_that_flow(seen, said, step):
     [finding] = RULE.check(seen)
     assert (finding.summary, finding.at_most) == (said, "info")
+    assert finding.remedies[0].action.startswith(step)
 
 
 @cases(
