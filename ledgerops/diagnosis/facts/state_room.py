@@ -70,28 +70,26 @@ def counted(view: QueryView, reports: Reports) -> Reports:
 
 
 def filling(view: QueryView, reports: Reports) -> tuple[Reports, Limit] | None:
-    """Since when it grows, by rows or by bytes, and what will soon be full of it. Of state that a watermark bounds the
-    first windows may not be over yet: only what is full before its allowed lateness is over is said."""
+    """Since when it grows, by rows or by bytes, and what will soon be full of it. Its `lateness` is given where it is
+    full before the allowed lateness is over."""
     if len(reports) < MIN_STATE_BATCHES:
         return None
     operator = reports[-1][1]
     if state_trend.forgets(view, reports):
         return None
-    # timers of a function may cut its state at any time: it is drawn no farther ahead than it was seen to grow
-    own_time = state_cost.keeps_own_time(view, operator)
-    ahead = 1.0 if own_time else MAX_AHEAD_RATIO
-    bounded = state_cost.watermark_bounds(view, operator) and not own_time
-    lateness = view.plan.lateness or 0.0 if bounded else None
+    own_time, bounded = state_cost.keeps_own_time(view, operator), state_cost.watermark_bounds(view, operator)
+    lateness = view.plan.lateness or 0.0 if bounded and not own_time else None
     reports = state_trend.growing(reports)
     limit = soonest(view, reports) if len(reports) >= MIN_STATE_BATCHES else None
-    if (
-        limit is None
-        or reports[-1][0].ended - reports[0][0].ended < VERY_LONG_SECONDS
-        or limit.seconds > ahead * state_trend.remembered(view, reports)
-        or (lateness is not None and not limit.fills_within(lateness, reports))
-    ):
+    if limit is None or reports[-1][0].ended - reports[0][0].ended < VERY_LONG_SECONDS:
         return None
-    return reports, limit._replace(lateness=lateness)
+    keeps = lateness is not None and limit.fills_within(lateness, reports)
+    # timers, or the end of a window or of a join's range, may cut it at any time: then it is drawn no farther ahead
+    # than it was seen to grow
+    ahead = MAX_AHEAD_RATIO if keeps or not (own_time or bounded) else 1.0
+    if limit.seconds > ahead * state_trend.remembered(view, reports):
+        return None
+    return reports, limit._replace(lateness=lateness if keeps else None)
 
 
 class Larger(NamedTuple):

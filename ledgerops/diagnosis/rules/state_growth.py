@@ -1,10 +1,10 @@
 """State growth: the state will soon fill the available memory or disk, or has stopped shrinking.
 
-Meaning: the state of an operator grows steadily and will soon fill the heap, the memory or the disk. Or the operator
-    used to remove rows at regular intervals, and has removed none for far longer than that while its watermark does not
-    advance. Or its rows do not get more but larger, as the lists that `collect_list` keeps without a window: each batch
-    writes them anew. A watermark keeps each row for its allowed lateness at least: of a day that may be too many. The
-    state of a function with timers is found only once it was seen growing for as long as it takes to be full.
+Meaning: the state of an operator grows steadily and will soon fill the heap, the memory or the disk. (Where timers, or
+    the end of a window or of a join's range, may still remove rows: it grew for as long as that will take.) Or the
+    operator removed rows at regular intervals, and has removed none for far longer than that while its watermark does
+    not advance. Or its rows do not get more but larger, as the lists of `collect_list` without a window: each batch
+    writes them anew. A watermark keeps each row for its allowed lateness at least: of a day that may be too many.
 Impact: garbage collection, then lost executors (HDFS-backed store), or a killed container and a full disk (RocksDB). A
     restart does not help: the state is loaded from the checkpoint.
 Diagnosis: 1. `predict_linear(ledgerops_state_memory_bytes{app="APP",query="QUERY"}[10m], 3600)` is the size in an hour.
@@ -100,7 +100,7 @@ def _towards(view: QueryView, reports: Reports) -> Finding | None:
             Evidence("ledgerops_state_rows", operator.rows, "rows", "a plateau", newest.ended),
             *limit.evidence(newest.ended),
         ),
-        (KEPT, SHORTEN) if limit.lateness else (STEADY, BOUND),
+        (KEPT, SHORTEN) if limit.lateness else (STEADY, NARROW if state_cost.watermark_bounds(view, operator) else BOUND),
         confidence=0.7,
         began=reports[0][0].ended,
     )
@@ -140,6 +140,11 @@ SHORTEN = Remedy(
 BOUND = Remedy(
     "bound the state with a watermark or a time to live",
     "only then are rows removed from it; this needs a new checkpoint",
+    safe=False,
+)
+NARROW = Remedy(
+    "shorten its windows, or the time that its join allows between two rows",
+    "no row leaves the state before both that and the allowed lateness are over; this needs a new checkpoint",
     safe=False,
 )
 RULE = Rule("state-growth", "warning", check, __doc__, ("gc-pressure",), fills_little, linger=30.0, at_rest=True)

@@ -117,7 +117,8 @@ DRILLS = (
         name="state-store-pressure", id="F12", text="very many keys of a long window on a small heap",
         start=start_state_store_pressure, effect=batches_outlast(2.0, times=3), conf=SMALL_HEAP,
         fault_seconds=GROWTH_SECONDS, seconds=107.0, recovers=False,
-        expected=("gc-pressure",), component=("executor",), remedy="RocksDB",
-        may=(*LATE_SYMPTOMS, "state-growth", "state-commit-slow", "cpu-saturated"),
+        # by its growth, or before that is seen to last, by what it leads to
+        expected=("state-growth", "gc-pressure"), component=("operator", "executor"), remedy="more memory|RocksDB",
+        may=(*LATE_SYMPTOMS, "state-commit-slow", "cpu-saturated"),
     ),
 )  # fmt: skip

@@ -177,6 +177,13 @@ def test_rows_that_do_not_fill_it_by_getting_larger_are_not(history, operators, 
     assert list(RULE.check(within(history(warm=0, operators=operators), **room))) == []
 
 
+def test_a_window_or_a_join_whose_end_nobody_knows_is_told_once_most_of_the_room_is_full(history):
+    [finding] = RULE.check(within(history(warm=0, operators=growing(40, row=9000), **moves_on(40))))
+    assert finding.summary == "the state of dedupe grows by 4.5 MB per second: the heap will be full in 62 s"
+    assert finding.remedies[1].action.startswith("shorten its windows, or the time that its join allows")
+    assert list(RULE.check(within(history(warm=0, operators=growing(25, row=9000), **moves_on(25))))) == []
+
+
 @cases("plan", ("no watermark", {}), ("a watermark, which the function need not follow", {"watermarks": {"at": 10.0}}))
 @cases(
     "operators, what",
