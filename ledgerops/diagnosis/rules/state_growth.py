@@ -2,13 +2,12 @@
 
 Meaning: the state of an operator grows steadily and will soon fill the heap, the memory or the disk. (Where timers, or
     the end of a window or of a join's range, may still remove rows: it grew for as long as that will take.) Or the
-    operator removed rows at regular intervals, and has removed none for far longer than that while its watermark does
-    not advance. Or its rows do not get more but larger, as the lists of `collect_list` without a window: each batch
-    writes them anew. A watermark keeps each row for its allowed lateness at least: of a day that may be too many.
+    operator removed rows at regular intervals, and has removed none for far longer while its watermark does not
+    advance. Or its rows get larger, as the lists of `collect_list` without a window. A watermark keeps each row for its
+    allowed lateness at least: of a day that may be too many.
 Impact: garbage collection, then lost executors (HDFS-backed store), or a killed container and a full disk (RocksDB). A
     restart does not help: the state is loaded from the checkpoint.
-Diagnosis: 1. `predict_linear(ledgerops_state_memory_bytes{app="APP",query="QUERY"}[10m], 3600)` is the size in an hour.
-    If it fits into the memory, there is time to repair the cause.
+Diagnosis: 1. `predict_linear(ledgerops_state_memory_bytes{app="APP",query="QUERY"}[10m], 3600)` must fit into memory.
     2. `ledgerops_watermark_timestamp_seconds{app="APP",query="QUERY"}` must advance. If it does not, one input stops
     it: see `watermark-stalled`.
     3. If it advances, check `rate(ledgerops_state_removed_rows_total{app="APP",query="QUERY"}[10m])`. At 0, no row ever
@@ -52,7 +51,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         if len(reports) < MIN_STATE_BATCHES:
             continue
         many = operator.rows >= MIN_GROWTH_ROWS
-        found = (_stopped(view, reports) or _towards(view, reports)) if many else None
+        found = _stopped(view, reports) or _towards(view, reports) if many else None
         if found := found or _larger_rows(view, reports):
             yield found
 
@@ -91,6 +90,7 @@ def _towards(view: QueryView, reports: Reports) -> Finding | None:
         return None
     reports, limit = found
     newest, operator = reports[-1]
+    bound = NARROW if state_cost.watermark_bounds(view, operator) else BOUND
     return Finding(
         f"the state of {operator.name} grows by {size(limit.rate)} per second: {limit.what} will be full in "
         f"{duration(limit.seconds)}"
@@ -100,7 +100,7 @@ def _towards(view: QueryView, reports: Reports) -> Finding | None:
             Evidence("ledgerops_state_rows", operator.rows, "rows", "a plateau", newest.ended),
             *limit.evidence(newest.ended),
         ),
-        (KEPT, SHORTEN) if limit.lateness else (STEADY, NARROW if state_cost.watermark_bounds(view, operator) else BOUND),
+        (KEPT, SHORTEN) if limit.lateness else (STEADY, bound),
         confidence=0.7,
         began=reports[0][0].ended,
     )
