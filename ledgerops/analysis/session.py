@@ -23,12 +23,14 @@ from ledgerops.errors import UserError
 from ledgerops.model.finding import SEVERITIES, Finding
 from ledgerops.model.records import CONTINUOUS, Observation
 from ledgerops.model.spark_progress import format_instant, parse_instant
+from ledgerops.runtime.registry import QueryState
 from ledgerops.runtime.replay import Replay
 
 TICK_SECONDS = 5.0  # as the observer of a running query judges when nothing happens
 CONTEXT_SECONDS = 3600.0  # read before `since` as well: a query is judged by its past hour
 DEFAULTS = Config()
 OVERLAP_SECONDS = 10.0  # that an exporter is asked for again, so that late records are not missed
+BROKE_DOWN = "broke down and found nothing where it did; that is a defect of ledgerops: please report it"
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,7 @@ class Investigation:
         self.with_timeline, self.plots, self.trigger_interval = with_timeline, plots, trigger_interval
         self.live = live or is_exporter(place)
         self._reported_bad = 0
+        self._warned: set[str] = set()  # of these rules that they broke down
         self._begin()
 
     def _begin(self) -> None:
@@ -116,9 +119,15 @@ class Investigation:
         for name, state in self.replay.registry.queries.items():
             self.replay.registry.judge(state, moment)
             self._take(name, moment)
+            self._warn_of_broken_rules(state)
         if exporter:
             self.replay.at = moment  # a later diagnosis must not go back before this one
         return self._document(moment, source.name)
+
+    def _warn_of_broken_rules(self, state: QueryState) -> None:
+        for rule in sorted(state.judge.errors.keys() - self._warned):
+            print(f"ledgerops: the rule {rule} {BROKE_DOWN}", file=sys.stderr)
+        self._warned |= state.judge.errors.keys()
 
     def _seconds(self, now: float | None) -> float | None:
         """How far back an exporter is asked; all that it has when None."""

@@ -1,12 +1,16 @@
 import subprocess
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import orjson
 import pytest
 
+from ledgerops.analysis.session import BROKE_DOWN
 from ledgerops.config import FRESHNESS_HEADER, MUTE_HEADER
+from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.diagnosis.rules import RULES
 from ledgerops.model.recording import encode
 from ledgerops.model.recording import read as read_recording
 from ledgerops.model.spark_progress import format_instant
@@ -266,3 +270,14 @@ def test_an_interval_is_not_asked_for_where_runs_end_by_themselves(tmp_path, dia
     path.write_bytes(b"".join(lines))
 
     assert ("add --trigger" in diagnose("--from", path).out) is asks
+
+
+def test_a_rule_that_breaks_down_is_told_once_and_hides_no_other(diagnose, monkeypatch):
+    def breaks(view):
+        raise TypeError("sequence index must be integer")
+
+    broken = [replace(rule, check=breaks) if rule.slug == "late-data" else rule for rule in RULES]
+    monkeypatch.setattr("ledgerops.runtime.replay.Diagnoser", partial(Diagnoser, broken))
+    told = diagnose("--query", "crashes", CRASH)
+    assert (told.code, told.lines[0]) == (1, "  critical query-failed  crashes")
+    assert told.err.splitlines() == [f"ledgerops: the rule late-data {BROKE_DOWN}"]
