@@ -1,17 +1,23 @@
 """What the application ended with, as Python knows it when it exits."""
 
+import contextlib
+import signal
+import subprocess
 import sys
 from typing import Any
 
-from ledgerops.model.stops import stopped_with_application
+from ledgerops.model.stops import OF_JVM, stopped_with_application
 
 STOPPED_CODES = (None, 0, 130, 143)  # of sys.exit; the last two are those of Ctrl-C and SIGTERM
+STOPPING_SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
+SIGNALS = {each.value: each.name for each in signal.Signals}
+JVM_END_SECONDS = 2.0  # it may close its connections before it has ended
 
 
-def application_error(python: Any = sys) -> str | None:
+def application_error(python: Any = sys, jvm: subprocess.Popen[bytes] | None = None) -> str | None:
     """Class and first line of an exception that nothing caught, or the exit code, which only `ledgerops exec` leaves
-    in `sys.last_value`. None where the application just ended, was stopped, or lost its JVM; and at a prompt or in a
-    notebook, which go on after an exception."""
+    in `sys.last_value`; or how the JVM ended that the application has lost. None where it just ended or was stopped;
+    and at a prompt or in a notebook, which go on after an exception."""
     error: BaseException | None = getattr(python, "last_value", None)
     if hasattr(python, "ps1"):
         return None
@@ -19,12 +25,29 @@ def application_error(python: Any = sys) -> str | None:
         if error.code in STOPPED_CODES:
             return None
         return f"exit code {error.code}" if isinstance(error.code, int) else f"exit code 1: {_first_line(error)}"
-    if not isinstance(error, Exception) or isinstance(error, ConnectionError) or stopped_with_application(_text(error)):
+    if not isinstance(error, Exception) or stopped_with_application(_text(error)):
         return None
-    is_of_py4j = type(error).__module__ == "py4j.protocol"
-    if is_of_py4j and not hasattr(error, "java_exception"):  # the JVM has gone, or was told to end
-        return None
+    is_of_py4j = type(error).__module__ == "py4j.protocol" and not hasattr(error, "java_exception")
+    if is_of_py4j or isinstance(error, ConnectionError):  # the JVM has gone, or was told to end
+        return None if jvm is None else _end(jvm)
     return f"{type(error).__name__}: {_first_line(error)}".removesuffix(": ")
+
+
+def gateway_process() -> subprocess.Popen[bytes] | None:
+    """The JVM that PySpark has started; None without one, as where spark-submit began with the JVM, or of a client of
+    Spark Connect, whose package has no SparkContext."""
+    context = getattr(sys.modules.get("pyspark"), "SparkContext", None)
+    return getattr(getattr(context, "_gateway", None), "proc", None)
+
+
+def _end(jvm: subprocess.Popen[bytes]) -> str | None:
+    """What ended it, unless somebody stopped it or it has not ended."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        jvm.wait(JVM_END_SECONDS)
+    code = jvm.returncode
+    if code in STOPPED_CODES or (code < 0 and -code in STOPPING_SIGNALS):
+        return None
+    return (SIGNALS.get(-code, f"signal {-code}") if code < 0 else f"exit code {code}") + OF_JVM
 
 
 def _first_line(error: BaseException) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from ledgerops.agent.application_error import application_error
+from ledgerops.agent.application_error import application_error, gateway_process
 from ledgerops.agent.claim import Claim
 from ledgerops.agent.driver_code import IDLE_SECONDS, DriverCodeCollector
 from ledgerops.agent.exporter import Exporter
@@ -176,7 +176,7 @@ class Hub:
             _quietly(session.close)
         if self.config.tables_collector:
             _quietly(lambda: within(self.tables.close, TABLES_SECONDS))
-        error = application_error() if exiting else None
+        error = application_error(jvm=gateway_process()) if exiting else None
         for run in self.registry.runs.runs():  # nothing more will be seen of it, or it ends with this process
             mark = "with_application" if exiting and run.session.classic else "unwatched"
             data = {"id": run.query_id, "runId": run.run_id, "exception": None, mark: True}

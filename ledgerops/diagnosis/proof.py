@@ -60,6 +60,7 @@ WORDS = {  # a name of evidence, or a part of a batch, in words; others are thei
     "cpu_limit": "lost to the CPU limit",
     "tasks_unknown": "stages whose tasks were not read",
     "unattributed": "outside of all phases",
+    "available": "memory left",
     "processed_rows_per_second": "processed",
     "arrival_rows_per_second": "arrive",
 }

@@ -37,6 +37,7 @@ _STATE_ROWS = "see how many rows the state holds, and whether a watermark or a t
 _LARGER_ROWS = (
     "find the list or map that a key only adds to (collect_list, a function's own state), and cap or window it"
 )
+_HOW_ENDED = "see how the driver ended: SIGKILL or OOMKilled is most often its memory; else read the end of its log"
 _SLOTS = "see in the Spark UI, page Stages, whose tasks run while a stage of this query waits"
 _TOPIC = {"topic": "the topic"}
 _SETTING = {"setting": SHUFFLE, "number": "two or three for each core"}
@@ -78,15 +79,14 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
         GENERAL: FirstStep("repair what the exception names; all of it is in the driver's log"),
         "application": FirstStep("repair what ended the application, then start it again with the same checkpoint",
             "only its application failed"),
+        "jvm": FirstStep(_HOW_ENDED, "the JVM of its driver ended by itself, or was killed"),
         "vanished": FirstStep("check whether the Spark server of the query still runs, and read the end of its log",
             "it vanished"),
     },
     "crash-loop": {
         GENERAL: FirstStep(
             "stop what restarts the query, then repair what the exception names; all of it is in the driver's log"),
-        "killed": FirstStep("see how the driver ended: SIGKILL or OOMKilled is most often its memory; else read "
-            "the end of its log",
-            "no exception was recorded"),
+        "killed": FirstStep(_HOW_ENDED, "no exception was recorded"),
     },
     "rows-dropped": {GENERAL: FirstStep("find out which producer sends late or future-dated rows")},
     "retention-risk": {

@@ -8,6 +8,7 @@ the scheduler that it had until it was stopped, and of py4j where the Python sid
 import re
 
 CAUSE = "Caused by: "
+OF_JVM = " of its JVM"  # ends what an application ended with that has lost its JVM, as in `SIGKILL of its JVM`
 STOPS = re.compile(
     r"\bJob \S+ cancelled (?:as part of cancellation of all jobs|because SparkContext was shut down)"
     r"|\bSparkContext (?:is|was|has been) (?:shutting down|shut ?down|stopped)\b"

@@ -1,4 +1,5 @@
 import signal
+from subprocess import PIPE, Popen
 from types import SimpleNamespace
 
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
@@ -50,3 +51,21 @@ def test_what_the_application_ended_with_is_told(error, told):
 )
 def test_an_application_that_was_stopped_has_no_error(python):
     assert application_error(SimpleNamespace(**python)) is None
+
+
+@cases(
+    "ends, told",
+    ("the kernel killed it", "kill -KILL $$", "SIGKILL of its JVM"),
+    ("it ran out of its heap, and was told to end then", "exit 3", "exit code 3 of its JVM"),
+    ("it was told to end", "kill -TERM $$", None),
+    ("it ended upon a signal", "exit 143", None),
+    ("it goes on", "read line", None),
+)
+def test_of_an_application_that_lost_its_jvm_it_is_told_how_that_ended(monkeypatch, ends, told):
+    monkeypatch.setattr("ledgerops.agent.application_error.JVM_END_SECONDS", 0.5)
+    with Popen(["sh", "-c", ends], stdin=PIPE) as jvm:
+        if ends != "read line":
+            jvm.wait()
+        lost = SimpleNamespace(last_value=ConnectionRefusedError(111, "Connection refused"))
+        assert application_error(lost, jvm) == told
+        assert application_error(SimpleNamespace(last_value=SystemExit(0)), jvm) is None

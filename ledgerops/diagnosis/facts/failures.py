@@ -15,6 +15,8 @@ MIN_FAILURES = 3  # as in the alert of this name; a single failure is reported b
 LOOP_SECONDS = 900.0  # as in the alert
 RESTARTED_SECONDS = 60.0  # after a failure; a query that is restarted again and again fails within them
 
+MIN_LEFT_SHARE = 0.1  # of the memory: what grows fast takes less than that before the next sample
+
 
 def failures(view: QueryView, at: float) -> Evidence:
     """How often the query has failed, the failure at `at` included."""
@@ -37,6 +39,15 @@ def application_error(view: QueryView) -> str | None:
     if ended is None or any(ended.stopped_by(other.ended, view.others) for other in view.others):
         return None
     return ended.application_error
+
+
+def memory_left(view: QueryView) -> Sequence[Evidence]:
+    """What the newest sample says is left of the driver's memory; none without a sample."""
+    host = view.hosts[-1] if view.hosts else None
+    if host is None or host.memory_available_bytes is None or host.memory_total_bytes is None:
+        return []
+    enough = f">= {MIN_LEFT_SHARE * host.memory_total_bytes:.0f}"
+    return [Evidence("available_bytes", host.memory_available_bytes, "bytes", enough, host.at)]
 
 
 @once

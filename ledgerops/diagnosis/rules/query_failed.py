@@ -1,9 +1,8 @@
 """Query failed: the query or its application ended with an exception, or vanished without a report of its end.
 
-Meaning: Spark stopped the query because of an error, its application ended with an error of its own (an exception that
-    nothing caught, under `ledgerops exec` also an exit code), or its server is gone and can no longer say why. A query
-    that was stopped on purpose, alone or with its application, or that read all available rows with an `availableNow`
-    trigger, has not failed.
+Meaning: Spark stopped the query because of an error, its application ended with one (an exception that nothing caught,
+    the end of its JVM, under `ledgerops exec` also an exit code), or its server is gone and cannot say why. A query
+    that was stopped on purpose, or that read all available rows with an `availableNow` trigger, has not failed.
 Impact: the query writes no results until it is started again. Rows wait in the source for as long as it keeps them.
 Diagnosis: 1. Read the finding: it has the error class, the first line of the exception, the batch and, if the exception
     names them, the file or the offset. A sink or a broker that is named is where to look first. A checkpoint belongs
@@ -21,6 +20,7 @@ Evidence:
     failed_batch_id: the highest batchId in the progress records of all runs of the query, plus one
     failed_at_offset: the offset that the exception names
     application_errors: `terminated` records of the run with an application_error
+    available_bytes: of an application that lost its JVM: memory_available_bytes of the newest record `host`
     seconds_without_a_sign: of a run that vanished: its recorded end - the end of its newest batch, or its start
 """
 
@@ -30,12 +30,13 @@ from math import inf
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.context import may_read_files, writes_itself
 from ledgerops.diagnosis.facts.exception_text import error_class, exception_class, first_line, place, raised_at
-from ledgerops.diagnosis.facts.failures import application_error, failures
+from ledgerops.diagnosis.facts.failures import application_error, failures, memory_left
 from ledgerops.diagnosis.facts.known_failures import GONE, RESUME, explain
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.history import Ended, History
+from ledgerops.model.stops import OF_JVM
 from ledgerops.signals.query_view import QueryView
 
 REPAIR = first_step("query-failed", GENERAL, "the query fails again while the cause remains")
@@ -75,8 +76,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     newest = view.history.last
     evidence = [failures(view, ended.at)]
     if newest is not None:
-        failed = float(newest.batch_id + 1)
-        evidence.append(Evidence("failed_batch_id", failed, "count", "it is repeated", ended.at))
+        evidence.append(Evidence("failed_batch_id", newest.batch_id + 1.0, "count", "it is repeated", ended.at))
     offset = place(ended.exception)[2]
     if offset is not None:
         evidence.append(Evidence("failed_at_offset", float(offset), "offsets", "none named", ended.at))
@@ -118,12 +118,12 @@ def _after(view: QueryView) -> str:
 
 
 def _with_application(view: QueryView, ended: Ended, error: str) -> Finding:
-    """The query did not fail, but what ran it did."""
+    jvm = error.endswith(OF_JVM)
     return Finding(
         f"the query stopped {_after(view)}: its application ended with {error}",
         Component("query", view.query, "application"),
-        (Evidence("application_errors", 1.0, "count", "0", ended.at),),
-        (first_step("query-failed", "application", "the query did not fail: it runs again with its application"),),
+        (Evidence("application_errors", 1.0, "count", "0", ended.at), *(memory_left(view) if jvm else ())),
+        (first_step("query-failed", "jvm" if jvm else "application", "the query runs again with it"),),
         confidence=1.0,
         began=ended.at,
     )

@@ -6,6 +6,7 @@ from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.facts.exception_text import exception_class, first_line, place, user_code
 from ledgerops.diagnosis.facts.known_failures import SCHEMA_EVOLVED, explain
 from ledgerops.diagnosis.rules.query_failed import REPAIR, RULE
+from ledgerops.model.records import Host
 from ledgerops.signals.query_view import QueryView
 from tests.build import batch
 from tests.build import history as remembered
@@ -229,6 +230,16 @@ def test_an_application_that_ended_with_an_error_has_failed_and_its_query_with_i
     )
     assert view.history.failures == {}
     assert contradictions(verdict) == []
+
+
+def test_of_an_application_that_lost_its_jvm_the_memory_that_was_left_is_told(history):
+    view = history()
+    view.history.end(view.now, "run-1", None, None, with_application=True, application_error="SIGKILL of its JVM")
+    room = [Host(view.now - 8.0, 2, 0.3, 1500 << 20, 123 << 20, None, None)]
+    [finding] = RULE.check(QueryView(view.history, view.now, room))
+    assert finding.summary.endswith(": its application ended with SIGKILL of its JVM")
+    assert told_by(finding) == {"application_errors": 1.0, "available_bytes": float(123 << 20)}
+    assert finding.remedies[0].action.startswith("see how the driver ended: SIGKILL or OOMKilled")
 
 
 @cases("what", ("stopped with it", {"with_application": True}), ("with an error that another query's failure was", {
