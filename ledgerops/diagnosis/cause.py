@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ledgerops.common.format import duration
+from ledgerops.diagnosis.arbiter import ends
 from ledgerops.diagnosis.batch_parts import DESCRIBED, DRIVER, STAGES
 from ledgerops.diagnosis.harm import examined, harm
-from ledgerops.diagnosis.limits import MIN_SECONDS, NEARLY_ALL, WORTH_SHARE
+from ledgerops.diagnosis.limits import MIN_SECONDS, NEARLY_ALL, NOISE_SHARE, WORTH_SHARE
 from ledgerops.diagnosis.profile import Profile, profile
 from ledgerops.diagnosis.rule import LATE, Rule
 from ledgerops.diagnosis.runbook import with_evidence
@@ -19,7 +20,8 @@ from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.query_view import QueryView
 
-# of a harmed query's batch, from which what has grown is worth naming beside a larger cause; else it is WORTH_SHARE
+# of a harmed query's batch, from which what has grown is worth naming beside a larger cause; else it is WORTH_SHARE.
+# What would end the harm by itself is worth naming from NOISE_SHARE on
 MIN_SHARE = 0.25
 QUOTED_SHARE = 0.02  # of the batch, from which a part is quoted as evidence
 FORMULAS: Mapping[str, str] = {  # of what every cause tells beside its parts
@@ -134,8 +136,9 @@ def check(cause: Cause, view: QueryView) -> Iterator[Finding]:
     found = profile(view) if examined(view) else None
     if found is None:
         return
-    taken, harmed = cost(cause, found), harm(view) is not None
-    least = cause.min_share or (MIN_SHARE if found.has_past else WORTH_SHARE)
+    taken, owed = cost(cause, found), harm(view)
+    harmed, worth = owed is not None, MIN_SHARE if found.has_past else WORTH_SHARE
+    least = cause.min_share or (NOISE_SHARE if ends(taken.share, owed) else worth)
     least = least if harmed else max(least, WORTH_SHARE)
     # of its limits: a cause does not come and go with noise while the query is harmed
     stays = NEARLY_ALL if harmed and cause.slug in view.named else 1.0

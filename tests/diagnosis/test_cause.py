@@ -29,9 +29,9 @@ SMALL = SLOW | {"wal_commit": 0.6, "commit_offsets": 0.7}
 DRIVER = {"add_batch": 3.8, "wal_commit": 0.01}
 
 
-def grown(history, now=SLOW, before=QUICK, took=4.0, **more):
-    """14 batches of 1 s as `before`, then eight of `took` seconds as `now`."""
-    told = {"seconds": [1] * 14 + [took] * 8, "phases": [before] * 14 + [now] * 8, "stages": TASKS}
+def grown(history, now=SLOW, before=QUICK, took=4.0, count=8, **more):
+    """14 batches of 1 s as `before`, then `count` of `took` seconds as `now`."""
+    told = {"seconds": [1] * 14 + [took] * count, "phases": [before] * 14 + [now] * count, "stages": TASKS}
     return history(warm=0, **told | more)
 
 
@@ -93,6 +93,22 @@ def test_without_harm_it_is_only_worth_knowing_where_it_is_large(history, case, 
     verdict = Diagnoser([CAUSE.rule()])(born(history, **case))
     assert [root.severity for root in verdict.root_causes] == severities
     assert list(check(CAUSE, grown(history, SMALL))), "of a harmed query's batch a small part is"
+
+
+LITTLE = {"add_batch": 1.8, "wal_commit": 0.3, "commit_offsets": 0.3}
+LATER = LITTLE | {"add_batch": 2.4}
+
+
+@cases(
+    "make, case, told",
+    ("from birth, and the query would be in time", born, {"now": LITTLE, "took": 2.4}, True),
+    ("from birth, and it would still be late", born, {"now": LATER, "took": 3.0}, False),
+    ("it grew, and the query would be in time", grown, {"now": LITTLE | {"add_batch": 1.9}, "took": 2.5}, True),
+    ("it grew, and it would still be late", grown, {"now": LATER, "took": 3.0}, False),
+    ("nothing is owed", born, {"now": LITTLE, "took": 2.4, "interval": 0.0}, False),
+)
+def test_a_small_part_is_told_where_it_is_all_that_makes_a_query_late(history, make, case, told):
+    assert bool(list(check(CAUSE, make(history, count=20, **case)))) == told
 
 
 @cases(
