@@ -44,22 +44,24 @@ VECTORISE = Remedy(
 )
 
 
-def _workers_wait(view: QueryView, found: Profile) -> bool:
-    """Whether they wait for something else than a core: what they compute, as many times as long as others make it, is
-    too little for half of their time. Where cores are full, and by whom is not known, nothing tells."""
+def _workers_wait(view: QueryView, found: Profile, jvm_share: float) -> bool:
+    """Whether they wait for something else than a core or their rows: what they compute, and their tasks in the JVM for
+    `jvm_share` of their time, as many times as long as others make it, is too little for half of their time. Where
+    cores are full, and by whom is not known, nothing tells."""
     use, at_once, held = cpu_use(view), tasks_at_once(view), found.contention
     if use is None or at_once is None or (use.full and held is None):
         return False
     stretch = held.task_stretch if held is not None else 1.0
-    return stretch * use.cores_by.get("python_workers", 0.0) < MOSTLY * at_once
+    return stretch * (use.cores_by.get("python_workers", 0.0) + jvm_share * at_once) < MOSTLY * at_once
 
 
 def _tell(view: QueryView, found: Profile) -> Told | None:
     stages = [each.stage for split in found.splits for each in split.stages]
     ran = sum(stage.run_seconds for stage in stages)
-    if ran <= 0 or sum(stage.cpu_seconds for stage in stages) >= MOSTLY * ran:
+    jvm_share = sum(stage.cpu_seconds for stage in stages) / ran if ran > 0 else 1.0
+    if jvm_share >= MOSTLY:
         return None  # the JVM itself computes
-    waits, at_once = _workers_wait(view, found), tasks_at_once(view)
+    waits, at_once = _workers_wait(view, found, jvm_share), tasks_at_once(view)
     divide = waits or (at_once is not None and at_once < (view.cluster.cores or 0))
     then = more_tasks(view, found.duration, waits) if divide and view.trigger.interval else VECTORISE
     # behind `foreachBatch` Spark does not tell the time of the plan's Python workers

@@ -36,15 +36,16 @@ def test_others_are_not(history, case):
 
 
 @cases(
-    "busy, workers, step",
-    ("they wait", 0.6, 0.2, "find out what the function waits for"),
-    ("they compute", 0.9, 1.8, "see at which line the function is"),
-    ("others have the cores that they want", 1.0, 0.8, "see at which line the function is"),
-    ("others have the cores, and they hardly want any", 1.0, 0.05, "find out what the function waits for"),
-    ("nothing tells", None, 0.0, "see at which line the function is"),
+    "busy, workers, jvm, step",
+    ("they wait", 0.6, 0.2, 0.1, "find out what the function waits for"),
+    ("they compute", 0.9, 1.8, 0.1, "see at which line the function is"),
+    ("their tasks read and write large rows", 0.6, 0.5, 0.3, "see at which line the function is"),
+    ("others have the cores that they want", 1.0, 0.8, 0.1, "see at which line the function is"),
+    ("others have the cores, and they hardly want any", 1.0, 0.05, 0.0, "find out what the function waits for"),
+    ("nothing tells", None, 0.0, 0.1, "see at which line the function is"),
 )
-def test_workers_are_said_to_wait_only_where_they_do_not_wait_for_a_core(history, busy, workers, step):
-    view = slow(history, seconds=[5] * 14)
+def test_workers_wait_only_where_it_is_neither_for_a_core_nor_for_their_rows(history, busy, workers, jvm, step):
+    view = slow(history, seconds=[5] * 14, stages=[stage("udf", seconds=[4.5, 4.5], cpu=jvm)])
     [finding] = check(CAUSE, view if busy is None else looked_at(view, busy=busy, python_workers=workers))
 
     assert finding.remedies[0].action.startswith(step)
