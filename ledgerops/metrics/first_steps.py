@@ -303,6 +303,9 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
     "memory-spill": {
         GENERAL: FirstStep(
             "see in the Spark UI whether all tasks of the stage spill, or one of them, which has a hot key"),
+        "multiplied": FirstStep(
+            "see in the Spark UI, page SQL, which join or explode makes so many rows, and by what condition",
+            "tasks spill far more than they read"),
         "cache": FirstStep(
             "see on page Storage of the Spark UI what is persisted, and unpersist what nothing reads any more",
             "persisted data holds the memory"),

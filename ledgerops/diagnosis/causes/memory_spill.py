@@ -5,6 +5,8 @@ Meaning: the rows that a sort, an aggregation or a join holds at once do not fit
 Impact: a stage takes many times as long as in memory, and the query falls behind when the batches of a peak spill.
 Diagnosis: 1. In the Spark UI open the longest stage and read "Spill (Memory)" and "Spill (Disk)" by task. If only one
     task spills, see `key-skew`; if all of them do, memory is too small for the rows of a batch.
+    If the stage spills far more than it reads, a join or an `explode` makes many rows of each: page "SQL" shows how
+    many, and a join by the wrong column, or by one that is not unique, makes far too many.
     2. `rate(ledgerops_batch_phase_seconds_total{app="APP",query="QUERY",phase="add_batch"}[5m])` shows the time in
     tasks and the sink. If other phases take longer, spilling is not what makes the batch slow.
     3. Divide `sum(ledgerops_executor_storage_memory_bytes{app="APP"})` by
@@ -24,9 +26,11 @@ from statistics import median
 from ledgerops.common.format import size
 from ledgerops.diagnosis.cause import Cause, Told
 from ledgerops.diagnosis.facts.context import keeps_shuffle_partitions
+from ledgerops.diagnosis.limits import VERY_FAR_TIMES
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Component, Evidence, Remedy
+from ledgerops.model.records import StageSummary
 from ledgerops.signals.query_view import QueryView
 
 MEMORY = Remedy(
@@ -41,6 +45,8 @@ MORE_TASKS = Remedy(
 )
 CACHE = first_step("memory-spill", "cache", "the memory that it holds is missing to the tasks, which write to disk")
 LOOK = first_step("memory-spill", GENERAL, "only then does more memory for each task help")
+MULTIPLIED = first_step("memory-spill", "multiplied", "tasks write to disk what is made of a row, not what is read")
+MULTIPLIED_BYTES = 100_000  # spilled of each row that a stage reads, where that is far more than it reads
 HELD_SHARE = 0.4  # of the memory that tasks share with persisted data, which keeps at least half once it has it
 
 
@@ -52,20 +58,29 @@ def _tell(view: QueryView, found: Profile) -> Told:
     more = Evidence("spilled_bytes", spilled, "bytes", "0", found.at)
     held = sum(each.memory_used_bytes for each in view.cluster.executors)
     shared = sum(each.memory_max_bytes for each in view.cluster.executors)
+    if worst is not None and _multiplies(worst):
+        made = f", {size(worst.spill_bytes / worst.records)} for each row that is read"
+        return Told(component, (MULTIPLIED, MEMORY), {"size": size(spilled), "why": made}, (more,))
     if not 0 < HELD_SHARE * shared <= held:
         fixed = view.run.stateful or keeps_shuffle_partitions(view)
         remedies = (LOOK, MEMORY) if fixed else (LOOK, MEMORY, MORE_TASKS)
-        return Told(component, remedies, {"size": size(spilled), "cached": ""}, (more,))
+        return Told(component, remedies, {"size": size(spilled), "why": ""}, (more,))
     cached = f" while persisted data holds {size(held)} of their {size(shared)} of memory"
     persisted = Evidence("persisted_share_of_memory", held / shared, "ratio", f"< {HELD_SHARE:g}", view.now)
-    return Told(component, (CACHE, MEMORY), {"size": size(spilled), "cached": cached}, (persisted, more))
+    return Told(component, (CACHE, MEMORY), {"size": size(spilled), "why": cached}, (persisted, more))
+
+
+def _multiplies(stage: StageSummary) -> bool:
+    """Whether a stage spills far more than it reads, by row and by byte: it makes many rows of each."""
+    read = stage.input_bytes + stage.shuffle_read_bytes
+    return 0 < stage.records < stage.spill_bytes / MULTIPLIED_BYTES and stage.spill_bytes > VERY_FAR_TIMES * read
 
 
 CAUSE = Cause(
     slug="memory-spill",
     runbook=__doc__,
     parts=("spill",),
-    happened="tasks spill {size} per batch{cached}; {seconds} of a batch of {batch} pass in stages that do",
+    happened="tasks spill {size} per batch{why}; {seconds} of a batch of {batch} pass in stages that do",
     formulas={
         "persisted_share_of_memory": "memoryUsed of the active executors divided by their maxMemory",
         "spilled_bytes": "median over the batches of the spill_bytes of their stages, in memory and on disk",

@@ -26,6 +26,20 @@ def test_stages_that_spill_are_told_with_their_size_and_time(history, plan, step
     assert len(finding.remedies) == steps
 
 
+@cases(
+    "records, read, told",
+    ("a join that makes thousands of rows of each", 500, 0, True),
+    ("large documents, as large when they are read", 500, 100 * MIB, False),
+    ("rows that are sorted", 5000, 0, False),
+    ("what it reads is not counted", 0, 0, False),
+)
+def test_rows_that_a_stage_multiplies_before_it_spills_are_looked_for_first(history, records, read, told):
+    reads = replace(spilling(200 * MIB)[1], records=2 * records, records_max=records, input_bytes=read)
+    [finding] = check(CAUSE, late(history, [spilling(0)[0], reads], 4.0))
+    assert finding.remedies[0].action.startswith("see in the Spark UI, page SQL, which join or explode") is told
+    assert (", 210 kB for each row that is read; " in finding.summary) is told
+
+
 def persisting(view: QueryView, share: float, most: int = 2**30) -> QueryView:
     """The view, with so much of the executors' memory held by persisted data."""
     held = {"memory_used_bytes": int(share * 2**30), "memory_max_bytes": most}
