@@ -7,12 +7,13 @@ that factor and nothing beyond it. What a CPU limit holds back is measured, and 
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from math import inf
 from statistics import median
 from typing import Literal, NamedTuple
 
 from ledgerops.diagnosis.facts.neighbours import Neighbour, crowd, neighbour
 from ledgerops.diagnosis.harm import examined, harm, judged
-from ledgerops.diagnosis.limits import LOOKBACK_BATCHES, MAX_SAMPLE_AGE_SECONDS, MOSTLY, NEARLY_ALL
+from ledgerops.diagnosis.limits import FAR_TIMES, LOOKBACK_BATCHES, MAX_SAMPLE_AGE_SECONDS, MOSTLY, NEARLY_ALL
 from ledgerops.model.finding import Evidence
 from ledgerops.model.records import Progress
 from ledgerops.signals.baseline import CHANGED_RATIO, Slowdown
@@ -25,7 +26,7 @@ MIN_OTHERS_SHARE = 0.25  # of all cores, used by other processes: less does not 
 MIN_RUN_SECONDS = 60.0  # of a query of which neither a past nor the pressure is known: its start is slow
 MIN_OWN_SHARE = 0.1  # of the cores, that a query gets at least where threads take turns
 MIN_PHASE_SECONDS = 0.05  # the ratio of a shorter time is chance
-FIXED_PHASES = ("query_planning", "wal_commit", "commit_offsets")  # take as long whatever the rows of a batch
+LOGS = ("wal_commit", "commit_offsets")  # they and planning take as long whatever the rows of a batch
 MIN_PYTHON_CORES = 0.3  # of Python that computes rather than waits
 FIXED_SECONDS = 0.4  # that they take together on a free machine, at most
 
@@ -263,14 +264,18 @@ def _stretch(view: QueryView) -> float:
     what its fixed phases lost; without one, the fixed phases against what they take on a free machine.
     """
     lost, usual = view.baseline.slowdown_of(judged(view)), view.baseline.usual
-    now = _fixed(judged(view))
+    # planning waits for nothing but a core: of logs that take far longer, their storage takes the rest
+    now = _fixed(judged(view), FAR_TIMES)
     if lost is None:
         return max(1.0, now / FIXED_SECONDS)
     return max(1.0, min(lost.factor, now / max(_fixed(usual), MIN_PHASE_SECONDS)))
 
 
-def _fixed(batches: Sequence[Progress]) -> float:
-    seconds = [sum(batch.phases.get(phase, 0.0) for phase in FIXED_PHASES) for batch in batches]
+def _fixed(batches: Sequence[Progress], most_logs: float = inf) -> float:
+    """What they take that is the same for any rows, of the logs at most so many times as long as planning."""
+    planned = [batch.phases.get("query_planning", 0.0) for batch in batches]
+    logged = [sum(batch.phases.get(phase, 0.0) for phase in LOGS) for batch in batches]
+    seconds = [plan + min(logs, most_logs * plan) if plan else logs for plan, logs in zip(planned, logged, strict=True)]
     return median(seconds) if seconds else 0.0
 
 

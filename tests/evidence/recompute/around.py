@@ -9,7 +9,6 @@ from tests.evidence.recompute.batch import tiny
 from tests.evidence.tape import Batch, Formula, Given, Json, Place, Tape, instant, total_of
 
 MINUTE = 60.0
-FIXED = ("queryPlanning", "walCommit", "commitOffsets")  # of a batch, whatever its rows
 HEADROOM, LAG = "ledgerops_retention_headroom_seconds", "ledgerops_source_lag_seconds"
 
 
@@ -155,12 +154,18 @@ def _slowdown(batches: Sequence[Batch], usual: Sequence[Batch]) -> float:
     return seconds / (usually * max(1.0, rows / usual_rows))
 
 
+def _fixed(batch: Batch, most_logs: float) -> float:
+    planning, logs = batch.phase("queryPlanning"), batch.phase("walCommit") + batch.phase("commitOffsets")
+    return planning + min(most_logs * planning, logs) if planning else logs
+
+
 def _stretch(tape: Tape) -> Iterator[float]:
     """By what the whole batch and the phases of fixed length lost; one other query may take what the batch lost, or
     only hold the slots."""
     usual = _usual(tape)
     for batches in _judged(tape):
-        now, before = (median([sum(map(b.phase, FIXED)) for b in some] or [0.4]) for some in (batches, usual))
+        now = median([_fixed(b, 3) for b in batches] or [0.4])
+        before = median([_fixed(b, 1e9) for b in usual] or [0.4])
         slower = [_slowdown(batches, usual)] if usual else []
         yield max(1.0, min([*slower, now / max(0.05, before)]))
         yield from [*slower, 1.0] if "stretch_by_other_queries" in tape.told else []
