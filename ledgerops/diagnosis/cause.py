@@ -32,10 +32,10 @@ FORMULAS: Mapping[str, str] = {  # of what every cause tells beside its parts
     "for at most 100 rows while less than 1.2 times as many a second come as usual",
     "stretch_by_<part>": "where others have the cores: how many times as long the work takes. What the newest batches "
     "lost at equal rows, for other processes at most what queryPlanning, walCommit and commitOffsets lost together, "
-    "where the last two count now for three times the first at most; without a healthy past these three over 0.4 s. "
-    "With a CPU limit 1 + cores_held_back / own_cores_used",
-    "stretch_of_tasks": "the same for tasks that work; without a healthy past at least 1 over the share of the cores "
-    "that other processes leave, which is at least 0.1; with a CPU limit at least 10, of tasks of other machines 1",
+    "where the last two count now for three times the first at most; without a healthy past these three over 0.4 s, "
+    "for other processes at most as stretch_of_tasks. With a CPU limit 1 + cores_held_back / own_cores_used",
+    "stretch_of_tasks": "the same for tasks that work; without a healthy past 1 over the share of the cores that "
+    "other processes leave, which is at least 0.1; with a CPU limit at least 10, of tasks of other machines 1",
 }
 
 

@@ -61,6 +61,13 @@ def test_a_machine_that_was_full_before_the_query_began_is_told_by_its_pressure(
     assert held.task_stretch == pytest.approx(10.0)  # of tasks that get the twentieth of the cores that is left
 
 
+def test_without_a_past_work_takes_no_longer_than_by_the_share_of_the_cores_that_is_left(history):
+    """Planning takes ten times 0.4 s, and with 1.5 of 2 cores more it would take a quarter."""
+    planned = {"add_batch": 0.9, "query_planning": 4.0, "wal_commit": 0.05, "commit_offsets": 0.05}
+    held = contention(pressed(looked_at(slowed(history, planned, past=0), driver_jvm=0.5), cpu_pressure_ratio=0.97))
+    assert (held.stretch, held.task_stretch) == pytest.approx((4.0, 4.0))
+
+
 def test_a_full_machine_is_not_blamed_for_a_slow_storage_of_the_checkpoint(history):
     """Planning, which waits for nothing but a core, is as quick as ever."""
     stored = {"add_batch": 0.95, "query_planning": 0.05, "wal_commit": 2.0, "commit_offsets": 2.0}

@@ -194,7 +194,10 @@ def _by_processes(view: QueryView) -> Contention | None:
     if use is None or not use.full or use.others_share < MIN_OTHERS_SHARE:
         return None
     stretch, pressed = _stretch(view), pressure(view)
-    of_tasks = stretch if lost is not None else max(stretch, 1 / max(MIN_OWN_SHARE, 1 - use.others_share))
+    of_tasks = stretch
+    if lost is None:  # alone it would have all cores, so its work takes no longer than by the share that is left
+        of_tasks = 1 / max(MIN_OWN_SHARE, 1 - use.others_share)
+        stretch = min(stretch, of_tasks)
     others = use.cores_by[OTHER]
     evidence = [
         Evidence("cpu_busy_ratio", use.busy, "ratio", f"< {MIN_BUSY_SHARE:g}", use.at),

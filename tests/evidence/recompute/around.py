@@ -167,7 +167,8 @@ def _stretch(tape: Tape) -> Iterator[float]:
         now = median([_fixed(b, 3) for b in batches] or [0.4])
         before = median([_fixed(b, 1e9) for b in usual] or [0.4])
         slower = [_slowdown(batches, usual)] if usual else []
-        yield max(1.0, min([*slower, now / max(0.05, before)]))
+        most = slower or (_by_share_left(tape) if "stretch_by_other_processes" in tape.told else [])
+        yield max(1.0, min([*most, now / max(0.05, before)]))
         yield from [*slower, 1.0] if "stretch_by_other_queries" in tape.told else []
 
 
@@ -187,8 +188,11 @@ def _stretch_by_limit(tape: Tape) -> float:
 def _stretch_of_tasks(tape: Tape) -> list[float]:
     if "stretch_by_cpu_limit" in tape.told:
         return [max(10.0, _stretch_by_limit(tape)) if tape.is_local else 1.0]
-    others = [1 / max(0.1, 1 - _others(tape) / tape.hosts[-1]["cpu_count"])] if tape.hosts else []
-    return [*_stretch(tape), *others]
+    return [*_stretch(tape), *_by_share_left(tape)]
+
+
+def _by_share_left(tape: Tape) -> list[float]:
+    return [1 / max(0.1, 1 - _others(tape) / tape.hosts[-1]["cpu_count"])] if tape.hosts else []
 
 
 def _cores(tape: Tape, since: float, until: float) -> float:
