@@ -220,6 +220,8 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
     "small-batch-overhead": {
         GENERAL: FirstStep("set the trigger interval to {seconds} or more{limits}, if results may be that old",
             words={"seconds": "twice a batch", "limits": ""}),
+        "planning": FirstStep("take a thread dump of the driver (Spark UI, page Executors) while it plans a batch",
+            "planning alone takes seconds"),
     },
     "too-many-tasks": {
         GENERAL: FirstStep("set {setting} to {number} and start the query again", "no state", words=_SETTING),

@@ -29,6 +29,18 @@ def test_planning_and_starting_tasks_are_told_with_an_interval_that_would_do(his
 
 
 @cases(
+    "seconds, step",
+    ("a plan that takes long", 2.0, "set the trigger interval"),
+    ("no plan takes so long", 6.0, "take a thread dump of the driver"),
+)
+def test_of_planning_that_takes_seconds_the_first_step_is_to_see_why(history, seconds, step):
+    plans = {"query_planning": seconds, "add_batch": 0.4}
+    [finding] = check(CAUSE, small(history, seconds=[seconds + 0.5] * 20, phases=plans))
+    assert finding.remedies[0].action.startswith(step)
+    assert finding.remedies[-2].action.startswith("set the trigger interval")
+
+
+@cases(
     "ran, largest",
     ("launch", stage(records=[9, 9], seconds=[0.2, 0.2], wall=1.7, began=0.1), "launch"),
     ("hardly any rows", SLOW_ROWS, "few_rows"),
