@@ -122,6 +122,7 @@ EXAMPLES = {
     "SINK_NOT_IN_ALLOWLIST] Streaming real-time mode has the following limitation: The operator(s): org.apache.spark."
     "sql.execution.python.ArrowEvalPythonExec is not in the operator allowlist for Real-Time Mode.",
     "unreachable": "java.net.ConnectException: Connection refused",
+    "interrupted": "java.lang.RuntimeException: java.lang.InterruptedException: sleep interrupted",
     "file-unreadable": f"{READING.format('NO_HINT')}java.io.EOFException: Unexpected end of input stream",
 }
 LOADING = "org.apache.spark.SparkException: [CANNOT_LOAD_STATE_STORE.{}] An error occurred during loading state.\n"
@@ -174,6 +175,7 @@ def test_a_merge_of_another_table_format_is_as_ambiguous_as_that_of_delta():
     ("other words of a sentence", "ValueError: the disk of this product is full"),
     ("a bug of the query", "ZeroDivisionError: division by zero"),
     ("a frame", "java.lang.RuntimeException: bad row\n\tat com.example.OutOfMemoryErrorHandler.run(A.scala:1)"),
+    ("a call that took too long", "java.io.InterruptedIOException: timeout"),
     ("no text", ""),
     ("a number that HTTP has as a status", "ValueError: 429 rows, 403 of them and 401 others, are not accepted"),
     ("a status of its own", "ValueError: 403 accounts have not been Forbidden, and 401 are Unauthorized"),

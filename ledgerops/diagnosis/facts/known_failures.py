@@ -456,6 +456,13 @@ KNOWN = (
         "once it answers, the query resumes with the same checkpoint",
     ),
     _known(
+        "interrupted",
+        r"\bjava\.lang\.InterruptedException",
+        "a thread of the query was interrupted: most often somebody stopped it while it waited for its storage or sink",
+        f"{RESUME}, unless it was stopped on purpose",
+        "where another exception wraps that of the interrupt, Spark takes the stop for a failure",
+    ),
+    _known(
         "file-unreadable",
         r"\[FAILED_READ_FILE\.|Encountered error while reading file",
         "a file cannot be read: most often it is damaged, incomplete, or not of the format that the query reads",
