@@ -11,8 +11,8 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_type_hints
 
-from ledgerops.errors import UserError, cannot_read, did_you_mean
-from ledgerops.input_files import local_path, read_text
+from ledgerops.errors import UserError, did_you_mean
+from ledgerops.input_files import local_path, text_of
 
 FILE = "ledgerops.toml"
 PREFIX = "LEDGEROPS_"
@@ -221,9 +221,7 @@ def _variables(known: Mapping[str, Field[Any]], environ: Mapping[str, str]) -> d
 def read_toml(path: Path) -> dict[str, Any]:
     """What a TOML file holds. Raises UserError for a file that cannot be read or is no TOML."""
     try:
-        return tomllib.loads(read_text(path))
-    except (OSError, UnicodeDecodeError) as error:
-        raise cannot_read(path, error) from None
+        return tomllib.loads(text_of(path))
     except RecursionError:
         raise UserError(f"cannot read {path}: nested too deeply") from None
     except ValueError as error:  # of TOML, and of numbers with thousands of digits

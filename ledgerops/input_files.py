@@ -9,7 +9,7 @@ import stat
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from ledgerops.errors import UserError
+from ledgerops.errors import UserError, cannot_read
 
 MAX_TEXT_BYTES = 256 * 1024 * 1024  # of a file that is read at once; most have less than one MiB
 
@@ -34,6 +34,14 @@ def read_text(path: Path, encoding: str = "utf-8") -> str:
     if len(content) > MAX_TEXT_BYTES:
         raise UserError(f"cannot read {path}: it has more than {MAX_TEXT_BYTES // 1024**2} MiB")
     return io.TextIOWrapper(io.BytesIO(content), encoding).read()  # line ends become those of text
+
+
+def text_of(path: Path, encoding: str = "utf-8") -> str:
+    """The same, for a caller that needs the file: raises UserError alone, which names it and says why."""
+    try:
+        return read_text(path, encoding)
+    except (OSError, UnicodeDecodeError) as error:
+        raise cannot_read(path, error) from None
 
 
 def local_path(uri: str) -> Path | None:

@@ -18,7 +18,8 @@ import orjson
 from ledgerops.common.credentials import Reread
 from ledgerops.common.http import check_address, fetch, opener
 from ledgerops.config import Config
-from ledgerops.errors import UserError, cannot_read
+from ledgerops.errors import UserError
+from ledgerops.input_files import text_of
 
 REQUEST_SECONDS = 10.0  # OTLP's default
 RETRIED = (429, 502, 503, 504)  # after any other status the same data would be refused again
@@ -84,12 +85,8 @@ class Receiver:
 
 def read_headers(file: str) -> dict[str, str]:
     """Headers, one `Name: value` a line. Raises UserError without quoting what may be a secret."""
-    try:
-        lines = Path(file).read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise cannot_read(file, error) from None
     found = {}
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(text_of(Path(file)).splitlines(), 1):
         if line.strip():
             match = HEADER.fullmatch(line.strip())
             if match is None:

@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING
 
 from ledgerops.cli.arg_types import port
 from ledgerops.cli.streams import print_note
-from ledgerops.errors import UserError, cannot_read
-from ledgerops.input_files import read_text
+from ledgerops.errors import UserError
+from ledgerops.input_files import text_of
 
 if TYPE_CHECKING:
     from ledgerops.common.credentials import Secrets
@@ -183,11 +183,5 @@ def _test(query: str, lookup: Lookup, senders: Sequence[Sender]) -> int:
 
 def _listed(file: Path | None) -> list[str]:
     """The senders in a file, else those in the variable. Raises UserError."""
-    if file is None:
-        lines = os.environ.get(SENDERS, "").split()
-    else:
-        try:
-            lines = read_text(file).splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise cannot_read(file, error) from None
+    lines = os.environ.get(SENDERS, "").split() if file is None else text_of(file).splitlines()
     return [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from ledgerops.errors import UserError, cannot_read
-from ledgerops.input_files import read_text
+from ledgerops.errors import UserError
+from ledgerops.input_files import text_of
 
 log = logging.getLogger("ledgerops")
 Value = TypeVar("Value")
@@ -81,10 +81,7 @@ def basic(user: str, password: str) -> str:
 
 def secret(file: str) -> str:
     """The text of a file, without the line's end. Raises UserError when there is nothing."""
-    try:
-        found = read_text(Path(file)).strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise cannot_read(file, error) from None
+    found = text_of(Path(file)).strip()
     if not found:
         raise UserError(f"{file} is empty; put the secret there")
     return found

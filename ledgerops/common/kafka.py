@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ledgerops.errors import UserError, cannot_read
-from ledgerops.input_files import read_text
+from ledgerops.input_files import read_text, text_of
 
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
@@ -127,12 +127,8 @@ def read_client(servers: str, config: Path | None, check_options: bool = True) -
 
 def read_properties(path: Path) -> dict[str, str]:
     """The options in a properties file. A line that is refused is never quoted: it may hold a password."""
-    try:
-        lines = read_text(path, "utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise cannot_read(path, error) from None
     options: dict[str, str] = {}
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(text_of(path, "utf-8-sig").splitlines(), 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         name, sign, value = (part.strip() for part in line.partition("="))

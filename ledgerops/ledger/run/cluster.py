@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 
 from pyspark.sql import SparkSession
 
-from ledgerops.errors import UserError, cannot_read, os_reason
-from ledgerops.input_files import read_text
+from ledgerops.errors import UserError, os_reason
+from ledgerops.input_files import text_of
 from ledgerops.ledger.run.failures import first_line
 
 CONNECT_SECONDS = 5.0  # for each address of a master
@@ -34,12 +34,8 @@ def is_remote(master: str | None) -> bool:
 
 def read_properties(file: Path) -> dict[str, str]:
     """Spark's properties in a file, a name and a value on each line, as spark-submit reads it. Raises UserError."""
-    try:
-        lines = read_text(file).splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise cannot_read(file, error) from None
     found = {}
-    for number, line in enumerate(map(str.strip, lines), 1):
+    for number, line in enumerate(map(str.strip, text_of(file).splitlines()), 1):
         if not line or line.startswith("#"):
             continue
         name, value = [*re.split(r"\s*[=\s]\s*", line, maxsplit=1), ""][:2]
