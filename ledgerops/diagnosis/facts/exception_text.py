@@ -5,7 +5,7 @@ import re
 from ledgerops.common.python_code import is_library
 
 TASK = re.compile(r"^.*?Lost task .*? executor \S+?\): (?=.)")  # Spark 3.5 tells the real exception only after it
-JAVA_FRAME = re.compile(r"^(at |\.\.\. \d+ more)")
+JAVA_FRAME = re.compile(r"\s*(at |\.\.\. \d+ (more|common))")
 CLASS = re.compile(r"^[A-Za-z_][\w.$]*(?:Exception|Error|Exit|Interrupt|Warning)\b")
 FILE = re.compile(r"\b(?:file|s3a?|gs|abfss?|hdfs|dbfs|wasbs?):/+[^\s,;'\"\])]+")
 PARTITION = re.compile(r"\b(?:partition|TopicPartition)\W{1,3}([\w.]+-\d+)\b|\b([\w.]+-\d+)\s+(?:at|offset)\b", re.I)
@@ -61,7 +61,7 @@ def _cause(lines: list[str]) -> str | None:
 def _sentence(line: str, exception: str) -> str:
     """The line with those after it up to the end of its sentence: Delta breaks its messages over several."""
     for more in exception.partition(line)[2].splitlines()[1:]:
-        if SENTENCE_END.search(line) or not more.strip() or JAVA_FRAME.match(more.strip()) or more.startswith(CAUSE):
+        if SENTENCE_END.search(line) or not more.strip() or JAVA_FRAME.match(more) or more.startswith(CAUSE):
             break
         line = f"{line} {more.strip()}"
     return line
@@ -75,6 +75,11 @@ def user_code(exception: str) -> str | None:
         return None
     file, line, function = own[-1].group("file", "line", "function")
     return f"{file}:{line}" + (f" in {function}" if function and function != "<module>" else "")
+
+
+def without_frames(exception: str) -> str:
+    """The exception and its causes, outermost first, without the frames of their stacks."""
+    return "\n".join(line for line in exception.splitlines() if not JAVA_FRAME.match(line))
 
 
 def error_class(reported: str | None, line: str) -> str | None:
@@ -91,7 +96,7 @@ def exception_class(exception: str) -> str | None:
 
 def place(exception: str) -> tuple[str | None, str | None, int | None]:
     """The file, the topic partition and the offset that the exception blames, each where it names one."""
-    text = "\n".join(line for line in exception.splitlines() if not JAVA_FRAME.match(line.strip()))
+    text = without_frames(exception)
     path, partition, offset = FILE.search(text), PARTITION.search(text), OFFSET.search(text)
     return (
         path[0].rstrip(".:") if path else None,

@@ -8,10 +8,9 @@ cannot be read has one, for causes that nothing else knows: it names the file.
 import re
 from dataclasses import dataclass
 
+from ledgerops.diagnosis.facts.exception_text import CAUSE, without_frames
 from ledgerops.model.finding import Remedy
 
-FRAME = re.compile(r"\s*(at |\.\.\. \d+ (more|common))")
-CAUSE = "Caused by: "
 SCHEMA_EVOLVED = "schema-evolved"  # Auto Loader and Delta end a query to go on with the new columns
 RESUME = "start the query again with the same checkpoint"
 GONE = ("history-gone", "change-feed-off", "snapshot-expired", "file-gone")  # what the query was to read next
@@ -487,16 +486,10 @@ def explain(text: str, files: bool = True) -> Known | None:
     `text` is the whole exception: with its causes, with or without the frames of its stack. `files`: whether a source
     of the query may be files or a table.
     """
-    for cause in reversed(_causes(text)):
+    for cause in reversed(without_frames(text).split(CAUSE)):
         for known in KNOWN:
             if known.pattern.search(cause) and known.within.search(text):
                 if files or known.name != "file-gone":
                     return known
                 return JOINED_FILE_GONE if JOINED_FILE_GONE.pattern.search(text) else None
     return None
-
-
-def _causes(text: str) -> list[str]:
-    """The exception and its causes, outermost first, without the frames of their stacks."""
-    lines = "\n".join(line for line in text.splitlines() if not FRAME.match(line))
-    return lines.split(CAUSE)
