@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Generic, Protocol, TypeVar, overload
+from typing import Any, Generic, Protocol, TypeVar
 
 Value = TypeVar("Value")
 MISSING = object()
@@ -44,14 +44,6 @@ class kept(Generic[Value]):  # noqa: N801 - a decorator
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
 
-    @overload
-    def __get__(self, signal: None, owner: type) -> kept[Value]: ...
-
-    @overload
-    def __get__(self, signal: object, owner: type) -> Value: ...
-
-    def __get__(self, signal: object | None, owner: type) -> Value | kept[Value]:
-        if signal is None:
-            return self
+    def __get__(self, signal: object, owner: type) -> Value:
         value = signal.__dict__[self.name] = self.compute(signal)
         return value
