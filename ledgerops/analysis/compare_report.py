@@ -12,7 +12,7 @@ from ledgerops.analysis.session import DEFAULTS
 from ledgerops.common import format
 from ledgerops.common.format import clean
 from ledgerops.config import Config
-from ledgerops.diagnosis.report import Line, painted
+from ledgerops.diagnosis.report import Line, as_text
 from ledgerops.errors import UserError, did_you_mean
 from ledgerops.model.spark_progress import format_instant
 
@@ -87,9 +87,7 @@ def text(found: Mapping[str, Any], colour: bool = False) -> str:
         lines += [*_block(query), []]
     counts = [f"{count} {name}" for name in ORDER if (count := sum(each["verdict"] == name for each in queries))]
     lines.append([(f"{format.counted(len(queries), 'query', 'queries')}: {', '.join(counts)}", "strong")])
-    if colour:
-        return painted(lines)
-    return "\n".join("".join(part for part, _ in line).rstrip() for line in lines) + "\n"
+    return as_text(lines, colour)
 
 
 def _block(query: Mapping[str, Any]) -> list[Line]:

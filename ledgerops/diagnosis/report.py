@@ -157,9 +157,7 @@ def text(
     ]
     if columns is not None:
         lines = [part for line in lines for part in _broken(line, columns)]
-    if colour:
-        return painted(lines)
-    return "\n".join("".join(part for part, _ in line).rstrip() for line in lines) + "\n"
+    return as_text(lines, colour)
 
 
 def _broken(line: Line, columns: int) -> Iterator[Line]:
@@ -392,8 +390,10 @@ def _at_least(severity: str, lowest: Severity) -> bool:
     return SEVERITIES.index(severity) >= SEVERITIES.index(lowest)
 
 
-def painted(lines: Sequence[Line]) -> str:
-    """Lines with the colours of a terminal."""
+def as_text(lines: Sequence[Line], colour: bool) -> str:
+    """Lines as text, with the colours of a terminal or without."""
+    if not colour:
+        return "\n".join("".join(part for part, _ in line).rstrip() for line in lines) + "\n"
     codes = {style: f"\x1b[{code}m" for style, code in STYLES.items()}
     return "".join(
         "".join(f"{codes[style]}{text}\x1b[0m" if text and style in codes else text for text, style in line) + "\n"
