@@ -42,17 +42,9 @@ for label, text in (
 MISSING = by("max", ONE, f"(({EXPECTED} == 1) unless on ({ONE}) {ACTIVE} == 1) or {LOST}")
 KNOWN = by("max", ONE, f"({EXPECTED} == 1) or {LOST}")
 PAGES_SINCE = f'ALERTS_FOR_STATE{{severity="critical", {ALERTING}}}'
-
-
-def or_named(expression: str, name: str, otherwise: str) -> str:
-    """The series with the largest value, else one whose query is called `name`, where `otherwise` has a series."""
-    return f'topk(1, {expression}) or on () label_replace(0 * sum({otherwise}), "query", "{name}", "", "")'
-
-
-MISSING_LONGEST = or_named(
-    f"time() - {by('max', ONE, HEARD)} and on ({ONE}) {MISSING} or on ({ONE}) -1 * {MISSING}",
-    "every expected query",
-    KNOWN,
+MISSING_LONGEST = (
+    f"topk(1, time() - {by('max', ONE, HEARD)} and on ({ONE}) {MISSING} or on ({ONE}) -1 * {MISSING}) or on () "
+    f'label_replace(0 * sum({KNOWN}), "query", "every expected query", "", "")'
 )
 FIRING_LONGEST = (
     f"topk(1, (time() - {PAGES_SINCE}) and ignoring (alertstate) {CRITICAL}) or on () label_replace(0 * "
