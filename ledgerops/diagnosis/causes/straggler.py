@@ -47,24 +47,21 @@ def _executor(stages: list[StageSummary]) -> str | None:
     names = set()
     for stage in stages:
         shares = {name: each.run_seconds / each.tasks for name, each in stage.executors.items() if each.tasks}
-        if shares:
-            names.add(max(shares, key=lambda name: shares[name]) if len(shares) > 1 else None)
+        names.add(max(shares, key=lambda name: shares[name]) if len(shares) > 1 else None)
     return names.pop() if len(names) == 1 else None
 
 
 def _tell(view: QueryView, found: Profile) -> Told:
-    stages = _slow_stages(found)
-    executor, stage = _executor(stages), stages[len(stages) // 2] if stages else None
-    which = f"task {stage.slowest_task}" if stage is not None and stage.slowest_task is not None else None
-    who, explodes = "one task", False
-    if stage is not None:
-        where = f" on executor {executor}" if executor else ""
-        others = (stage.run_seconds - stage.seconds_max) / max(1, stage.tasks - 1)
-        # far more than it reads, as where one record explodes
-        explodes = makes_rows(stage)
-        makes = f"; it reads at most {stage.records_max:,.0f} and writes {stage.slowest_wrote or 0:,}" * explodes
-        took, rest = duration(stage.seconds_max), duration(others)
-        who = f"{which or who} of stage {stage.stage_id}{where} takes {took}, another {rest} for as many records{makes}"
+    stages = _slow_stages(found)  # one at least, or the part would be empty
+    executor, stage = _executor(stages), stages[len(stages) // 2]
+    which = f"task {stage.slowest_task}" if stage.slowest_task is not None else None
+    where = f" on executor {executor}" if executor else ""
+    others = (stage.run_seconds - stage.seconds_max) / max(1, stage.tasks - 1)
+    # far more than it reads, as where one record explodes
+    explodes = makes_rows(stage)
+    makes = f"; it reads at most {stage.records_max:,.0f} and writes {stage.slowest_wrote or 0:,}" * explodes
+    task, took, rest = which or "one task", duration(stage.seconds_max), duration(others)
+    who = f"{task} of stage {stage.stage_id}{where} takes {took}, another {rest} for as many records{makes}"
     words = {"who": who}
     if executor is not None:
         step = first_step("straggler", "executor", WHY, executor=f"executor {executor}")
@@ -72,7 +69,7 @@ def _tell(view: QueryView, found: Profile) -> Told:
     single = len([each for each in view.cluster.executors if each.cores]) == 1
     alone = "no Python" if has_no_python(view) else "one executor"
     context = "makes rows" if explodes else alone if single else GENERAL
-    component = Component("stage", (stage.name if stage is not None else "") or "stage", which)
+    component = Component("stage", stage.name or "stage", which)
     return Told(component, (first_step("straggler", context, WHY),), words)
 
 
