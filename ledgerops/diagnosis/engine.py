@@ -118,9 +118,9 @@ class Diagnoser:
         """Holds what the rules find now, and drops findings that were last seen longer ago than they may linger."""
         seen = set()
         view.named = {slug for slug, _, _ in self._held}
-        resting = view.history.idle_since is not None and view.run.running_seconds is None
         harmed = harm(view) is not None
-        asked = [rule for rule in self.rules if (rule.outlives or not long_over) and (rule.at_rest or not resting)]
+        rests = view.run.rests
+        asked = [rule for rule in self.rules if (rule.outlives or not long_over) and (rule.at_rest or not rests)]
         for rule in asked:
             try:
                 found = list(rule.check(view))
@@ -255,13 +255,13 @@ def _status(view: QueryView, findings: Sequence[Finding]) -> Status:
         return "stuck"
     if "falling-behind" in active:
         return "falling_behind"
-    if history.idle_since is not None and view.run.running_seconds is None:
+    if view.run.rests:
         return "idle"
     if (view.lag.seconds or 0.0) > max(MIN_CATCH_UP_SECONDS, 2 * view.interval) and view.lag.shrinks:
         return "catching_up"
     if any(finding.severity != "info" for finding in findings):
         return "pressured"
-    return "starting" if len(view.baseline.settled) < MIN_BATCHES and history.idle_since is None else "healthy"
+    return "starting" if len(view.baseline.settled) < MIN_BATCHES and not view.run.is_idle else "healthy"
 
 
 def _figures(view: QueryView) -> dict[str, float]:

@@ -95,7 +95,7 @@ class Owed(NamedTuple):
 @once
 def harm(view: QueryView) -> Harm | None:
     """The first harm that is found; None when nothing shows any."""
-    if view.run.is_idle and view.run.running_seconds is None:
+    if view.run.rests:
         return None
     grown = growth.growth(view)
     if grown is not None:

@@ -31,7 +31,7 @@ LARGEST = "no other part of a batch takes as long"
 def with_largest_part(finding: Finding, view: QueryView) -> Finding:
     """A symptom without a cause, with the largest part of a batch and a remedy that fits it, or where none is known
     with what the running one is seen to do; others as they are."""
-    if finding.rule not in SYMPTOMS or (finding.rule == "freshness-breach" and view.history.idle_since is not None):
+    if finding.rule not in SYMPTOMS or (finding.rule == "freshness-breach" and view.run.is_idle):
         return finding  # no batch runs that could take the time
     found, interval, running = profile(view), view.interval, view.run.unfinished_seconds or 0.0
     kept = (each for each in finding.remedies if each.settings)  # the symptom's own beside the look for its cause

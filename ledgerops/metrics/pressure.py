@@ -32,7 +32,7 @@ OVERHEAD: Metric[QueryView] = Metric("ledgerops_batch_overhead_seconds",
     read=lambda view: known(view.capacity.overhead))  # fmt: skip
 BUSY: Metric[QueryView] = Metric("ledgerops_busy_ratio",
     "Share of the time that micro-batches took, over the last ten; 1 when they run back to back.",
-    read=lambda view: known(0.0 if view.history.idle_since is not None else view.trigger.busy_ratio))  # fmt: skip
+    read=lambda view: known(0.0 if view.run.is_idle else view.trigger.busy_ratio))  # fmt: skip
 PRESSURE: Metric[QueryView] = Metric("ledgerops_pressure_ratio",
     "Arrival rate divided by the sustainable rate: above 1 the backlog must grow.",
     read=lambda view: known(view.capacity.pressure_ratio))  # fmt: skip

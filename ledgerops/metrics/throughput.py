@@ -37,5 +37,5 @@ INPUT_RATE: Metric[QueryView] = Metric("ledgerops_input_rows_per_second",
     read=lambda view: {(source,): rate for source, rate in view.rates.read_by_source.items()})  # fmt: skip
 PROCESSED_RATE: Metric[QueryView] = Metric("ledgerops_processed_rows_per_second",
     "Rows per second of batch time over the last minute: the speed while a batch runs; 0 when idle.",
-    read=lambda view: known(0.0 if view.history.idle_since is not None else view.rates.processed))  # fmt: skip
+    read=lambda view: known(0.0 if view.run.is_idle else view.rates.processed))  # fmt: skip
 METRICS = (INPUT_ROWS, REJECTED_ROWS, OUTPUT_ROWS, BATCHES, INPUT_RATE, PROCESSED_RATE)

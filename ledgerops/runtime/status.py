@@ -161,7 +161,7 @@ def _current_rate(view: QueryView, value: float | None) -> float | None:
     """A rate of the last minute as it is now: 0 in an idle query; None in one that has ended."""
     if view.history.ended is not None:
         return None
-    return _rounded(0.0 if view.history.idle_since is not None else value)
+    return _rounded(0.0 if view.run.is_idle else value)
 
 
 def _batch(last: Progress | None, view: QueryView) -> dict[str, Any] | None:

@@ -45,6 +45,11 @@ class Run:
         """Whether Spark reports that there is nothing to read."""
         return self.history.idle_since is not None
 
+    @property
+    def rests(self) -> bool:
+        """Whether there is nothing to read and no batch runs, not even one that only cleans up state."""
+        return self.is_idle and self.history.running is None
+
     @kept
     def running_seconds(self) -> float | None:
         """How long the present batch has been running, as the watchdog saw it; None when none runs."""

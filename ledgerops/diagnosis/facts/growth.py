@@ -48,7 +48,7 @@ def piled_up_before(sizes: Sequence[int]) -> bool:
 @once
 def growth(view: QueryView) -> Growth | None:
     """How the query falls behind; None when it does not, or when there are too few batches to tell."""
-    if view.history.idle_since is not None or view.plan.ends_itself:
+    if view.run.is_idle or view.plan.ends_itself:
         return None
     if grown := _growing_backlog(view):
         return grown

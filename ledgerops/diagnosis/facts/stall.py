@@ -52,7 +52,7 @@ def limit(usual: float, least: float = MIN_STILL_SECONDS) -> float:
 def stall(view: QueryView) -> Stall | None:
     """The time without an advance of the watermark, if it is longer than ever before and rows arrived throughout."""
     last, known = view.last, view.history.watermark
-    if last is None or last.rows == 0 or view.history.idle_since is not None:
+    if last is None or last.rows == 0 or view.run.is_idle:
         return None
     if known is None:
         return _never_began(view, last)
@@ -76,7 +76,7 @@ def stall(view: QueryView) -> Stall | None:
 def standing_clock(view: QueryView) -> StandingClock | None:
     """The time in which rows arrived and their newest event time, which had kept pace with the clock, did not move."""
     last, known = view.last, view.history.newest_event
-    if last is None or known is None or last.rows == 0 or view.history.idle_since is not None:
+    if last is None or known is None or last.rows == 0 or view.run.is_idle:
         return None
     near = abs(known.moved_at - known.value) <= MAX_LIVE_AGE_SECONDS
     # as fast as the clock; a replay has another pace, and may well stay at one time

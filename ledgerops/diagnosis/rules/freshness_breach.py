@@ -61,7 +61,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     # where the trigger is not known, the longest pause seen replaces it
     interval = view.trigger.interval if view.trigger.known else view.trigger.longest_pause
     limit = view.freshness + 2 * (interval or 0.0)
-    if view.history.idle_since is not None:
+    if view.run.is_idle:
         if view.trigger.known or interval is not None:  # else nobody knows when it looks again
             yield from _hidden(view, limit)
         return
