@@ -57,7 +57,7 @@ class Lag:
     @kept
     def consumed(self) -> Mapping[Partition, int]:
         """The next offset to read of each partition; where two sources read one, that of the slower."""
-        sources = self._run.last.sources if self._run.last is not None else ()
+        sources = self._run.sources
         return sources[0].end if len(sources) == 1 else lowest_offsets(source.end for source in sources)
 
     @kept
@@ -84,7 +84,7 @@ class Lag:
     def _ambiguous(self) -> frozenset[Partition]:
         """Partitions that have one name in two sources of the query but are not the same: on two clusters, or from two
         plans of the ledger's own source. Their heads share one table, from which no time can be read then."""
-        sources = self._run.last.sources if self._run.last is not None else ()
+        sources = self._run.sources
         heads: dict[Partition, tuple[int, int]] = {}  # the lowest and the highest of each
         reads: dict[Partition, int] = {}
         for source in sources if len(sources) > 1 else ():

@@ -85,7 +85,7 @@ class QueryView:
     @property
     def sources(self) -> Sequence[SourceProgress]:
         """Those of the newest batch; none before the first."""
-        return self.last.sources if self.last is not None else ()
+        return self.run.sources
 
     @property
     def operators(self) -> Sequence[StateOperator]:

@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 
 from ledgerops.model.history import History
-from ledgerops.model.records import Plan, Progress, Running, StageSummary, TaskSummary
+from ledgerops.model.records import Plan, Progress, Running, SourceProgress, StageSummary, TaskSummary
 from ledgerops.signals.memo import kept
 
 WINDOW_SECONDS = 60.0  # over which rates are computed
@@ -27,6 +27,11 @@ class Run:
     def last(self) -> Progress | None:
         """The newest batch of the run; None before the first."""
         return self.history.last if self.batches else None
+
+    @property
+    def sources(self) -> Sequence[SourceProgress]:
+        """Those of the newest batch; none before the first."""
+        return self.last.sources if self.last is not None else ()
 
     @kept
     def plan(self) -> Plan:

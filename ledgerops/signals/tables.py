@@ -30,8 +30,7 @@ class Tables:
     @kept
     def reported(self) -> Mapping[str, Left]:
         """What the sources themselves report as unread, by source; one that reports nothing is absent."""
-        sources = self._run.last.sources if self._run.last is not None else ()
-        return {source.name: source.reported for source in sources if source.reported != NOTHING_REPORTED}
+        return {source.name: source.reported for source in self._run.sources if source.reported != NOTHING_REPORTED}
 
     @kept
     def versions(self) -> Mapping[str, int]:

@@ -72,9 +72,8 @@ def _tell(view: QueryView, found: Profile) -> Told:
         share = stage.records_max / max(1, stage.records)
         made = f", and makes {stage.slowest_wrote:,} rows of {stage.records_max:,.0f}" if makes_rows(stage) else ""
         parts.append(f"one of {stage.tasks} tasks of stage {stage.stage_id} reads {share:.0%} of the records{made}")
-    stateful = view.last.operators if view.last is not None else ()
-    adds_up = all(operator.name.startswith(AGGREGATION) for operator in stateful)
-    salt = SALT_STATE if stateful and adds_up else SALT if adds_up else APART
+    adds_up = all(operator.name.startswith(AGGREGATION) for operator in view.operators)
+    salt = SALT_STATE if view.operators and adds_up else SALT if adds_up else APART
     split = NARROW if stage is not None and makes_rows(stage) else salt
     steps = (look, split)
     return Told(

@@ -118,7 +118,7 @@ def _watermark(view: QueryView, limit: float) -> Age | None:
         return None
     moves = newest[0].watermark != newest[-1].watermark  # else an input is silent
     # inner joins, duplicates and updates do not wait until the watermark has passed a group
-    operators = view.last.operators if view.last is not None and view.plan.output_mode == "append" else ()
+    operators = view.operators if view.plan.output_mode == "append" else ()
     waits = any(each.name in AGGREGATING for each in operators)
     held = moves and waits and all(_holds(*pair, delay + limit) for pair in pairwise(newest))
     earlier = [_behind(batch, delay) for batch in view.batches[:-RECENT_BATCHES] if batch.watermark is not None]
