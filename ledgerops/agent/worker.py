@@ -18,7 +18,7 @@ from ledgerops.agent.recording_writer import RecordingWriter
 from ledgerops.common.masking import short_exception
 from ledgerops.config import Config
 from ledgerops.metrics.self_watch import SelfStats
-from ledgerops.model.history import ClockStep
+from ledgerops.model.history import MAX_CLOCK_STEP_SECONDS, ClockStep
 from ledgerops.model.recording import Recorder, decode, encode, load_json
 from ledgerops.model.records import Observation
 from ledgerops.model.spark_progress import BadRecord
@@ -36,7 +36,6 @@ MAX_TICKS_PER_SECOND = 50.0  # such judgements; with more queries each of them w
 MAX_TICK_SECONDS = 15.0  # at most, with any number: half of the shortest silence that a rule waits for (query-stuck)
 # recording lines kept in memory for /recording: 10 min of 4 queries with a batch a second
 RING_BYTES = 8 * 1024 * 1024
-MAX_CLOCK_STEP_SECONDS = 5.0  # by which the machine's clock may be set before the history starts over
 HELD_UP_SECONDS = 1.0  # between two looks at a clock, after which they are not of one moment
 STALLED_SECONDS = 15.0  # without a turn, after which the worker counts as stuck
 TOLD_OF_AN_END = ("exception", "application_error")  # texts of a `terminated` record that are masked

@@ -97,7 +97,8 @@ class FindingHistory:
             if key not in held:
                 end = _end_of_its_run(period, verdict.at, history)
                 period.with_run = end is not None
-                period.until = verdict.at if end is None else max(period.began, min(end, verdict.at))
+                over = verdict.at if end is None else min(end, verdict.at)
+                period.until = max(period.began, over)  # the clock may have been set back meanwhile
         self._open = held
 
     @property

@@ -31,6 +31,7 @@ MAX_BATCHES = 200  # no rule reads more
 FULL_BATCHES = 30  # newest batches that keep the state stores' custom metrics, the bulk of a record
 MAX_TASK_SUMMARIES = 60
 MAX_BATCH_FILES = 60
+MAX_CLOCK_STEP_SECONDS = 5.0  # by which the machine's clock may be set before the history starts over
 NOTICED_SECONDS = 15.0  # in which a step of the clock is noticed: the worker's longest sleep, and one event's work
 MAX_COMMITS = 200  # to the sink's table, as many as batches
 MAX_HEADS = 60  # points of the (time, head offset) table, as many as kafka-lag-exporter keeps

@@ -8,6 +8,7 @@ from ledgerops.diagnosis.engine import AFTERMATH_SECONDS, Diagnoser
 from ledgerops.diagnosis.muting import NOTHING, Muted
 from ledgerops.errors import UserError, did_you_mean
 from ledgerops.model.finding import Verdict
+from ledgerops.model.history import MAX_CLOCK_STEP_SECONDS, ClockStep
 from ledgerops.model.records import Observation
 from ledgerops.model.spark_progress import BadRecord
 from ledgerops.runtime.registry import QueryRegistry, QueryState
@@ -21,7 +22,8 @@ MAX_SILENCE_SECONDS = 900.0
 
 
 class Replay:
-    """A registry that takes observations; `at` is the newest instant seen, `bad` counts records that cannot be read,
+    """A registry that takes observations as they were written: one dated long before the one ahead of it tells that
+    the machine's clock was set back. `at` is the newest instant seen since, `bad` counts records that cannot be read,
     and `more` says that later ones were left. Without `counts` it keeps no running totals. What is `muted`, and the
     objective `freshness` (seconds), are set before the first observation."""
 
@@ -35,11 +37,17 @@ class Replay:
             forgets=False,
         )
         self.at: float | None = None
+        self._told = -math.inf  # when the newest observation was written down
         self.bad = 0
         self.more = False
 
     def take(self, seen: Observation) -> QueryState | None:
         """Adds one observation without a verdict, or counts it as bad. Returns the query that it changed."""
+        step = ClockStep(seen.at, seen.at - self._told)
+        if step.seconds < -MAX_CLOCK_STEP_SECONDS:
+            self.registry.forget_times(step)
+            self.at = None
+        self._told = seen.at
         self.at = seen.at if self.at is None else max(self.at, seen.at)
         try:
             return self.registry.ingest(seen)

@@ -70,6 +70,13 @@ def test_a_finding_that_goes_with_the_next_run_did_not_end_by_itself(restarted, 
     assert (period.until, period.with_run) == (T0 + until, with_run)
 
 
+def test_a_finding_that_is_gone_once_the_clock_was_set_back_lasted_no_time():
+    finding_history = tell((66, [SINK], [], "pressured"), (-3500, [], [], "healthy"))
+
+    [period] = finding_history["daily_counts"].periods
+    assert period.until == period.began
+
+
 def test_a_run_that_turns_out_to_be_of_another_session_was_no_restart():
     history, finding_history = started()
     look(history, finding_history, 66)

@@ -70,3 +70,31 @@ def test_a_long_silence_is_not_asked_about_for_ever():
 def test_what_is_no_record_is_counted_and_passed_over():
     result = replay([Observation(T0, "progress", None, {"batchId": "x"}), seen(0)])
     assert (result.bad, list(result.registry.queries)) == (1, ["daily_counts"])
+
+
+def found_with_clock_set(by):
+    """What is found of a healthy query whose machine's clock is set back by so many seconds, and when it ended."""
+    made = Replay()
+    told = made.verdicts(stepping(by), every=2.0)
+    return {each.rule for verdict in told for each in verdict.findings}, made.at - T0
+
+
+def stepping(by, count=60):
+    for number in range(count):
+        batch = seen(number - by / 5.0 if number >= count / 2 else number)
+        batch.data["batchId"] = number
+        begins = {"run_id": batch.data["runId"], "since": batch.at - 0.9, "message": "", "at": batch.at - 0.4}
+        yield Observation(batch.at - 0.4, "batch_running", batch.query, begins)
+        yield batch
+
+
+@pytest.mark.parametrize("by", [0.0, 60.0, 3600.0])
+def test_a_clock_that_was_set_back_lets_no_batch_hang_in_a_replay(by):
+    found, ended = found_with_clock_set(by)
+    assert "query-stuck" not in found
+    assert ended == pytest.approx(5.0 * 59 + 0.9 - by)
+
+
+def test_what_was_written_a_moment_late_sets_no_clock_back():
+    result = replay([seen(0), seen(1), replace(seen(0), at=T0 + 1.9), seen(2)])
+    assert len(result.registry.queries["daily_counts"].history.batches) == 3
