@@ -108,8 +108,11 @@ EXAMPLES = {
     "Caused by: javax.net.ssl.SSLHandshakeException: PKIX path building failed: "
     "sun.security.provider.certpath.SunCertPathBuilderException: unable to find valid certification path",
     "no-permission": "java.nio.file.AccessDeniedException: s3a://lake/orders: getFileStatus: Access Denied",
+    "read-only-file-system": "java.io.FileNotFoundException: /cp/offsets/.10.tmp (Read-only file system)",
     "missing-column": "[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column with name `total` cannot be resolved.",
     "bad-value": '[CAST_INVALID_INPUT] The value \'x\' of the type "STRING" cannot be cast to "INT"',
+    "checkpoint-log-torn": "java.lang.IllegalStateException: Failed to read log file file:/cp/commits/9. "
+    "Incomplete log file in the offset commit log",
     "state-unreadable": "[CANNOT_LOAD_STATE_STORE.CANNOT_READ_DELTA_FILE_NOT_EXISTS] An error occurred",
     "state-not-committed": "[STATE_STORE_COMMIT_VALIDATION_FAILED] State store commit validation failed for batch 3. "
     "Expected 4 commits but got 1.",
@@ -185,6 +188,13 @@ def test_any_other_exception_is_not_explained(text):
     assert explain(text) is None
 
 
+CUT = "com.fasterxml.jackson.core.io.JsonEOFException: Unexpected end-of-input in field name"
+IN_LOG = (
+    "\n\tat org.apache.spark.sql.execution.streaming.checkpointing.HDFSMetadataLog.$anonfun$getExistingBatch$1"
+    "(HDFSMetadataLog.scala:252)"
+)
+
+
 @cases(
     "text, name",
     ("the innermost known cause counts", f"{EXAMPLES['table-gone']}{DENIED}", "no-permission"),
@@ -230,6 +240,14 @@ def test_any_other_exception_is_not_explained(text):
     ),
     ("one that Spark does not name", f"{LOADING.format('UNCATEGORIZED')}{NO_FILE}", "state-unreadable"),
     ("no folder of the state", "[STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY] Cannot", "state-unreadable"),
+    ("a cut file of offsets", f"{CUT}{IN_LOG}", "checkpoint-log-torn"),
+    ("a cut row, which no log has", CUT, None),
+    (
+        "a log of another form",
+        f"IllegalStateException: Log file was malformed: failed to{IN_LOG}",
+        "checkpoint-log-torn",
+    ),
+    ("a file that nobody may change", "FileNotFoundException: /cp/o (Operation not permitted)", "no-permission"),
     ("a damaged row", "[STATE_STORE_ROW_CHECKSUM_VERIFICATION_FAILED] Row checksum", "state-unreadable"),
     ("a store that was not loaded in time", f"{LOADING.format('UNCATEGORIZED')}{TIMED_OUT}", None),
     ("a log that the class does not know", LOADING.format("INVALID_CHANGE_LOG_WRITER_VERSION"), None),

@@ -382,11 +382,18 @@ KNOWN = (
     _known(
         "no-permission",
         r"AccessDenied(Exception)?\b|AccessControlException|(Topic|Group|Cluster)AuthorizationException"
-        r"|Permission denied|INSUFFICIENT_PERMISSIONS|ForbiddenException|NotAuthorizedException"
+        r"|Permission denied|Operation not permitted|INSUFFICIENT_PERMISSIONS|ForbiddenException|NotAuthorizedException"
         rf"|not authorized to perform|\b403{BETWEEN}Forbidden",
         "the query's user has no permission for what the exception names",
         "compare the permissions of that user with those of yesterday, and grant what is missing",
         "the query resumes where it stopped",
+    ),
+    _known(
+        "read-only-file-system",
+        r"Read-only file system",
+        "the file system of the file that the exception names is mounted read-only",
+        "see in the log of that machine (dmesg) whether its disk had an error, and mount the file system anew",
+        "after such an error a system mounts it so; the query resumes where it stopped",
     ),
     _known(
         "missing-column",
@@ -402,6 +409,15 @@ KNOWN = (
         "a value of a row cannot be converted to the type that the query wants",
         "read the rows of the failed batch and find the value",
         "the row comes again with each start; try_cast, or the mode PERMISSIVE, lets the others pass",
+    ),
+    _known(
+        "checkpoint-log-torn",
+        r"Incomplete log file|Log file was malformed|Json(EOF|Parse)Exception|MappingException",
+        "a file of the checkpoint's log is empty or cut: its writer was killed, or its disk was full",
+        "keep a copy of the checkpoint, and find which newest file of its folders offsets and commits is cut",
+        "without it, and without a commit of its number, the query repeats that batch: a sink that appends may get its "
+        "rows twice",
+        within=r"HDFSMetadataLog|[Ll]og file",
     ),
     _known(
         "state-unreadable",
