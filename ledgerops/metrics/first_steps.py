@@ -103,6 +103,8 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
             "its sink skips batches"),
         "skipped once": FirstStep("read what the skipped batches read again, with a query that has its own folder",
             "its sink skipped batches, and writes again"),
+        "failure hidden": FirstStep("stop the query before it skips more rows, and repair what the exception blames",
+            "its function hides that a write fails"),
         "created again": FirstStep("find out who created {topic} again, and whether it has all rows from its beginning",
             "the offsets of the topic went back", _TOPIC),
     },

@@ -1,9 +1,10 @@
-"""Data loss: rows were deleted before the query had read them, or its sink skipped them.
+"""Data loss: rows were deleted before the query had read them, or its sink did not write them.
 
 Meaning: the topic has deleted records that the query had not read. Either the next offset to read is older than the
     oldest in the topic, or a batch read fewer rows than its offsets cover, or the query failed because it noticed
     (`failOnDataLoss`). Or the topic ends before the offset that was read: it was deleted and created again. Or a file
-    sink skipped batches: the log of its output folder, `_spark_metadata`, has their numbers from another checkpoint.
+    sink skipped batches: the log of its output folder, `_spark_metadata`, has their numbers from another checkpoint. Or
+    the function of `foreachBatch` caught what its write failed with, and the batch was committed without its rows.
 Impact: these rows are in no output, and never will be unless they are read from elsewhere. With `failOnDataLoss` =
     false the query continues without an error.
 Diagnosis: 1. The finding names the topic, the partition and the number of offsets.
@@ -28,9 +29,10 @@ Evidence:
     batch_rows: numInputRows of the source in the batch whose range includes the deleted offsets
     batch_offsets: sum of endOffset - startOffset over the partitions of that batch and source
     ledgerops_query_failures_total: number of `terminated` records of the query with an exception
-    skipped_batches: batches of the newest 60 of the run with numInputRows 0 and a source whose endOffset is not its
-        startOffset, up to the newest batchId of which the records `tables` of this query id have a commit
-        with files, `at` before the run began
+    unwritten_batches: of the newest 60 of the run, those with an endOffset that is not the startOffset, and a record
+        `tasks` that is whole and has `failed` statements and no stage
+    skipped_batches: of the newest 60 of the run, those with numInputRows 0 and an endOffset that is not the
+        startOffset, up to the newest batchId with files in its records `tables`, `at` before the run began
 """
 
 from collections.abc import Iterator
@@ -39,6 +41,7 @@ from ledgerops.common.format import counted
 from ledgerops.diagnosis.facts import deleted_offsets as deleted
 from ledgerops.diagnosis.facts.context import source_names
 from ledgerops.diagnosis.facts.failures import failures
+from ledgerops.diagnosis.facts.hidden_failures import hidden_failures
 from ledgerops.diagnosis.facts.skipped_batches import skipped_by_sink
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
@@ -46,7 +49,7 @@ from ledgerops.metrics.pressure import HEADROOM
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import QueryView
 
-EXPLAINS = ("query-failed",)
+EXPLAINS = ("query-failed", "statement-retries")
 LINGER_SECONDS = 600.0  # the query may continue at once, but the rows stay lost
 CONTINUE = Remedy(
     "start the query once with failOnDataLoss = false so that it continues",
@@ -61,8 +64,7 @@ NOTICE = Remedy(
 
 
 def check(view: QueryView) -> Iterator[Finding]:
-    gaps = deleted.deleted_gaps(view)
-    ended = view.history.ended
+    gaps, ended = deleted.deleted_gaps(view), view.history.ended
     if (back := deleted.rewound(view)) is not None:
         yield _created_again(view, back)
     elif ended is not None and ended.exception and deleted.is_loss(ended.exception):
@@ -71,8 +73,8 @@ def check(view: QueryView) -> Iterator[Finding]:
         yield _unread(view, gaps, view.lag.heads.at, failed=False)
     elif (skipped := deleted.skipped_batch(view)) is not None:
         yield _passed_over(skipped)
-    elif (by_sink := skipped_by_sink(view)) is not None:
-        yield by_sink
+    elif (unwritten := skipped_by_sink(view) or hidden_failures(view)) is not None:
+        yield unwritten
 
 
 def _passed_over(skipped: deleted.Skipped) -> Finding:

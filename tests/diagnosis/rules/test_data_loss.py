@@ -4,8 +4,8 @@ import pytest
 
 from ledgerops.diagnosis.engine import Diagnoser, _rank
 from ledgerops.diagnosis.rules.data_loss import RULE
-from ledgerops.model.records import TableCommit
-from tests.diagnosis.conftest import told_by
+from ledgerops.model.records import FailedStatement, TableCommit
+from tests.diagnosis.conftest import stage, told_by
 from tests.diagnosis.rules.broker import asked
 from tests.tables import cases
 
@@ -194,6 +194,45 @@ def test_a_sink_that_has_come_to_the_end_of_the_old_log_writes_again(history):
 )
 def test_batches_without_rows_need_not_be_skipped(history, case):
     assert list(RULE.check(skipping(history, **case))) == []
+
+
+FULL = FailedStatement(0.2, 0.3, "[USER_RAISED_EXCEPTION] table full")
+
+
+def hiding(history, failed=(FULL,), stages=(), whole=True, moved=1, of=3, sink="ForeachBatchSink"):
+    """The view of three batches whose tasks are known, of which the newest `of` failed with what their function ran."""
+    view = history(seconds=[0.3] * 3, rows=0, warm=0, stages=[stage()], plan={"sink": sink})
+    for place, batch in enumerate(view.history.batches):
+        [source] = batch.sources
+        read = replace(source, start={("t", "0"): 5}, end={("t", "0"): 5 + moved})
+        view.history.batches[place] = replace(batch, sources=(read,))
+    for place in range(3 - of, 3):
+        told = view.history.tasks[place]
+        view.history.tasks[place] = replace(told, failed=tuple(failed), stages=tuple(stages), whole=whole)
+    return view.at(view.now)
+
+
+def test_batches_whose_function_hides_that_nothing_was_written_are_lost(history):
+    [finding] = RULE.check(hiding(history))
+    assert finding.summary == (
+        "nothing was written of 3 batches that were looked at, 0 to 2: all that the function of foreachBatch ran "
+        "failed, and it went on: [USER_RAISED_EXCEPTION] table full"
+    )
+    assert told_by(finding) == {"unwritten_batches": 3.0}
+    assert [each.action.split(" ")[0] for each in finding.remedies] == ["stop", "let"]
+
+
+@cases(
+    "case",
+    ("another statement was done", {"stages": [stage()]}),
+    ("not all that ran is known", {"whole": False}),
+    ("nothing failed", {"failed": []}),
+    ("there was nothing to read", {"moved": 0}),
+    ("the function may keep one for the next", {"of": 1}),
+    ("no function that could hide it", {"sink": "DeltaSink[file:/out]"}),
+)
+def test_a_statement_that_failed_need_not_be_a_loss(history, case):
+    assert list(RULE.check(hiding(history, **case))) == []
 
 
 def test_a_partition_whose_beginning_the_broker_did_not_tell_is_not_counted(history):
