@@ -63,6 +63,20 @@ def test_a_run_that_began_with_a_new_checkpoint_at_the_latest_offsets_is_told_wh
 
 
 @cases(
+    "case, again",
+    ("begins at the earliest offsets, and reads all of them", {"began": 6000, "rows": 6000}, 6000),
+    ("reads only as much as its limit", {"began": 500, "rows": 500}, 6000),
+    ("begins somewhere before the end", {"began": 6100, "rows": 300}, 200),
+)
+def test_a_run_that_began_with_a_new_checkpoint_is_told_what_it_reads_again(history, case, again):
+    [finding] = RULE.check(restarted(history, starting="earliest", **case))
+    assert finding.summary == (
+        f"the query began with a new checkpoint, {again:,} offsets that the run before had read are read again"
+    )
+    assert told_by(finding) == {"offsets_read_again": again}
+
+
+@cases(
     "case",
     ("went on with its checkpoint", {"query_id": "id-1", "first": 6}),
     ("began at the earliest offsets", {"starting": "earliest"}),
