@@ -31,7 +31,6 @@ from ledgerops.model.state_settings import BOUNDED, BUFFER, BUFFERS, PREFIX
 from ledgerops.signals.query_view import QueryView
 
 DEFAULT_BUFFER_MIB, DEFAULT_BUFFERS = 64, 2  # of each store, by RocksDB itself
-MIB = 2**20
 DISK = first_step(
     "rocksdb-stall", GENERAL, "RocksDB stalls writes while flushes and compactions wait, or its buffers are full"
 )
@@ -53,9 +52,10 @@ def _tell(view: QueryView, found: Profile) -> Told:
     buffer = whole_number(set_to.get(BUFFER)) or DEFAULT_BUFFER_MIB
     buffers = whole_number(set_to.get(BUFFERS)) or DEFAULT_BUFFERS
     written = stalled.custom.get("rocksdbTotalBytesWritten", 0.0) / (stalled.stores or stalled.shuffle_partitions or 1)
-    if written <= buffer * buffers * MIB:
+    held = buffer * buffers * 2**20
+    if written <= held:
         return usual
-    enough = 2 ** ceil(log2(written / buffers / MIB))
+    enough = 2 ** ceil(log2(buffer * written / held))
     step = first_step(
         "rocksdb-stall",
         "buffers",
@@ -64,8 +64,8 @@ def _tell(view: QueryView, found: Profile) -> Told:
         now=f"{buffer}",
         number=f"{enough}",
     )
-    hold = f"<= {buffer * buffers * MIB}"
-    return Told(component, (step,), more=(Evidence("written_by_each_store_bytes", written, "bytes", hold, view.now),))
+    more = Evidence("written_by_each_store_bytes", written, "bytes", f"<= {held}", view.now)
+    return Told(component, (step,), more=(more,))
 
 
 CAUSE = Cause(
