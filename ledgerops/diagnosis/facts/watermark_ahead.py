@@ -38,8 +38,7 @@ class Jump(NamedTuple):
             return f"the watermark is {self.misread.question} The dropped rows arrived on time"
         if self.clock is not None:
             return f"the watermark is {duration(self.clock)} ahead of the clock: the dropped rows arrived on time"
-        ahead = duration(self.seconds or 0.0)
-        return f"the watermark jumped {ahead} ahead of the clock: the dropped rows arrived on time"
+        return f"the watermark jumped {duration(self.seconds or 0.0)} forward: the dropped rows arrived on time"
 
 
 @once
