@@ -235,7 +235,8 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
             "no state, Spark before 4.1", {**_SETTING, "number": "N"}),
         "source": FirstStep("coalesce({number}) right after load(): fewer tasks then read the same partitions",
             "they read the source", {"number": "as many as cores"}),
-        "split": FirstStep("lower minPartitions of the source to {number} and start the query again",
+        "split": FirstStep(
+            "lower minPartitions of the source to {number}, or raise its maxRecordsPerPartition, and start again",
             "they are more than the partitions of the topic", {"number": "as many as cores"}),
         "again": FirstStep(
             "look for what each batch reads again: a DataFrame that grows by `union`, or a table of many small files",

@@ -60,7 +60,7 @@ def test_tasks_that_read_more_rows_than_the_batch_has_are_not_the_source_s(histo
 def test_more_tasks_than_a_topic_has_partitions_are_those_of_an_option(history, source, partitions, shuffle, split):
     read = [[1000 // partitions] * partitions] * 8
     [finding] = check(CAUSE, late(history, tiny(shuffle=shuffle), source=source, read=read))
-    step = "lower minPartitions of the source to 6 and start the query again"
+    step = "lower minPartitions of the source to 6, or raise its maxRecordsPerPartition, and start again"
     assert (finding.remedies[0].action == step) is split
     assert (finding.component.name == "shuffle") is shuffle
 
