@@ -43,9 +43,8 @@ class Replay:
 
     def take(self, seen: Observation) -> QueryState | None:
         """Adds one observation without a verdict, or counts it as bad. Returns the query that it changed."""
-        step = ClockStep(seen.at, seen.at - self._told)
-        if step.seconds < -MAX_CLOCK_STEP_SECONDS:
-            self.registry.forget_times(step)
+        if seen.at < self._told - MAX_CLOCK_STEP_SECONDS:
+            self.registry.forget_times(ClockStep(seen.at, seen.at - self._told))
             self.at = None
         self._told = seen.at
         self.at = seen.at if self.at is None else max(self.at, seen.at)
