@@ -93,6 +93,11 @@ class SourceProgress:
             left = sum(max(0, head - self.end[each]) for each, head in self.latest.items() if each in self.end)
         self.read, self.left = read, left
 
+    @property
+    def moved(self) -> bool:
+        """Whether the batch went on in it."""
+        return self.start != self.end
+
 
 @dataclass(slots=True)
 class StateOperator:

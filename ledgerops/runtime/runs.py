@@ -187,6 +187,6 @@ def file_entries(batch: Progress) -> Mapping[str, FileEntry]:
     return {
         source.name: FileEntry(number, entry, source.description.partition("[")[2].removesuffix("]"))
         for number, source in enumerate(batch.sources)
-        if NAMED[source.kind].logs_files and source.end != source.start
+        if NAMED[source.kind].logs_files and source.moved
         for entry in source.end.values()
     }

@@ -41,5 +41,5 @@ def hidden_failures(view: QueryView) -> Finding | None:
 def _is_lost(batch: Progress, tasks: TaskSummary) -> bool:
     """Whether a batch moved its sources, and no stage ran but those of statements that failed: who writes rows, or
     takes them out of Spark, runs one."""
-    moved = any(each.start != each.end for each in batch.sources)
+    moved = any(each.moved for each in batch.sources)
     return moved and bool(tasks.whole) and bool(tasks.failed) and not tasks.stages

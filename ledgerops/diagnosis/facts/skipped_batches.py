@@ -51,5 +51,5 @@ def _skipped(view: QueryView) -> list[Progress]:
     return [
         batch
         for batch in view.batches[-LOOKBACK_BATCHES:]
-        if batch.batch_id <= newest and not batch.rows and any(each.start != each.end for each in batch.sources)
+        if batch.batch_id <= newest and not batch.rows and any(each.moved for each in batch.sources)
     ]
