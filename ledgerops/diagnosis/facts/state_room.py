@@ -105,25 +105,26 @@ def larger_rows(view: QueryView) -> Larger | None:
     """The rows of state that only get larger and are at least twice as large as they were, as lists that a function
     keeps: each batch reads and writes them whole, so the same input takes longer and longer. What shrinks now and then
     is not such a state: RocksDB's files do as it merges old versions of its rows."""
-    for index, operator in enumerate(view.operators):
+    for index in range(len(view.operators)):
         reports = state_cost.reports(view.baseline.steady, index)
         sizes = state_trend.growing(in_bytes(view, reports))
-        if len(sizes) < MIN_STATE_BATCHES or state_trend.forgets(view, sizes) or not get_larger(reports, sizes):
+        if len(sizes) < MIN_STATE_BATCHES or state_trend.forgets(view, sizes):
             continue
-        early, newest = reports[-len(sizes)][1], reports[-1][1]
-        found = Larger(operator, sizes[0][1].rows / early.rows, sizes[-1][1].rows / newest.rows)
-        if found.now >= CLEAR_TIMES * found.before:
+        found = larger(reports, sizes)
+        if found is not None and found.now >= CLEAR_TIMES * found.before:
             return found
     return None
 
 
-def get_larger(reports: Reports, sizes: Reports) -> bool:
-    """Whether an operator's bytes grow because its rows get larger, and not because they get more; `sizes` are the
-    newest of its reports `in_bytes`."""
+def larger(reports: Reports, sizes: Reports) -> Larger | None:
+    """Rows of an operator because of which its bytes grow, and not because they get more; `sizes` are the newest of its
+    reports `in_bytes`."""
     early, newest = reports[-len(sizes)][1], reports[-1][1]
     before, now = sizes[0][1].rows, sizes[-1][1].rows
     more_rows = CLEAR_TIMES * (newest.rows - early.rows) * before
-    return early.rows > 0 and newest.rows > 0 and (now - before) * early.rows >= more_rows
+    if not early.rows or not newest.rows or (now - before) * early.rows < more_rows:
+        return None
+    return Larger(newest, before / early.rows, now / newest.rows)
 
 
 def soonest(view: QueryView, reports: Reports) -> Limit | None:

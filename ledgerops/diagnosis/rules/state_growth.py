@@ -36,7 +36,7 @@ from collections.abc import Iterator
 
 from ledgerops.common.format import duration, size
 from ledgerops.diagnosis.facts import state_cost, state_trend
-from ledgerops.diagnosis.facts.state_room import filling, fills_little, get_larger, in_bytes, soonest
+from ledgerops.diagnosis.facts.state_room import filling, fills_little, in_bytes, larger, soonest
 from ledgerops.diagnosis.facts.state_trend import MIN_GROWTH_ROWS, MIN_STATE_BATCHES, Reports
 from ledgerops.diagnosis.limits import CLEAR_TIMES, VERY_LONG_SECONDS
 from ledgerops.diagnosis.rule import Rule
@@ -112,17 +112,16 @@ def _larger_rows(view: QueryView, reports: Reports) -> Finding | None:
     if found is None:
         return None
     sizes, limit = found
-    (first, early), (newest, operator) = reports[-len(sizes)], reports[-1]
-    if not get_larger(reports, sizes):
+    if (grown := larger(reports, sizes)) is None:
         return None
-    before, now = sizes[0][1].rows, sizes[-1][1].rows
-    each, earlier, ago = now / operator.rows, before / early.rows, newest.ended - first.ended
+    (first, _), (newest, operator) = sizes[0], reports[-1]
+    ago = duration(newest.ended - first.ended)
     return Finding(
-        f"the rows of the state of {operator.name} only get larger: each of the {operator.rows:,} takes {size(each)} "
-        f"of {limit.what}, {size(earlier)} {duration(ago)} before; at {size(limit.rate)} per second it will be full in "
-        f"{duration(limit.seconds)}",
+        f"the rows of the state of {operator.name} only get larger: each of the {operator.rows:,} takes "
+        f"{size(grown.now)} of {limit.what}, {size(grown.before)} {ago} before; at {size(limit.rate)} per second it "
+        f"will be full in {duration(limit.seconds)}",
         Component("operator", operator.name, limit.what),
-        (Evidence("state_bytes_per_row", each, "bytes", "a plateau", newest.ended), *limit.evidence(newest.ended)),
+        (Evidence("state_bytes_per_row", grown.now, "bytes", "a plateau", newest.ended), *limit.evidence(newest.ended)),
         (LARGER, SHORTEN if limit.lateness else BOUND),
         confidence=0.7,
         began=first.ended,
