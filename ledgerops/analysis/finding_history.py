@@ -10,12 +10,18 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from ledgerops.diagnosis.rules import BY_SLUG
+from ledgerops.diagnosis.causes import CAUSES
+from ledgerops.diagnosis.engine import reached
+from ledgerops.diagnosis.rules import BY_SLUG, RULES
 from ledgerops.model.finding import SEVERITIES, Finding, Severity, Status, Verdict
 from ledgerops.model.history import MAX_ENDS, History
 
 MAX_GAP_SECONDS = 60.0  # thirty batches at a 2 s trigger
 MIN_STATUS_SECONDS = 15.0  # a status or root cause that goes back sooner was not a change
+BEGIN_SECONDS = 5.0  # that a cause may seem to begin after what it explains: batches tell of both
+MIN_COVERED_SHARE = 0.5  # of the time of what a cause explains, during which the cause must have held
+HANG = "query-stuck"  # a batch that has not ended: what took its time is known after its end
+TIMED = frozenset(cause.slug for cause in CAUSES)
 LOST = "vanished"  # why a run ended of whose end there was no report
 OVER: tuple[Status, ...] = ("failed", "stopped", "lost")
 
@@ -52,7 +58,7 @@ class FindingPeriod:
 
     @property
     def causes(self) -> tuple[str, ...]:
-        """What explained it: the root cause that did so most often, none where it mostly stood for itself."""
+        """What explained it then: the root cause that did so most often, none where it mostly stood for itself."""
         best = max(self.by, key=lambda rule: (self.by[rule], rule), default=None)
         return (best,) if best is not None and self.by[best] >= self.rooted else ()
 
@@ -108,6 +114,30 @@ class FindingHistory:
         return [
             run.at for before, run in pairwise(self.runs) if before.at < run.at < ends[bisect_left(ends, before.at)]
         ]
+
+    def causes(self, period: FindingPeriod) -> tuple[str, ...]:
+        """What explains it, told then or later: of a batch that hangs the cause may be known after its end only."""
+        return period.causes or tuple(each.finding.rule for each in self.periods if self._tells(each, period))[:1]
+
+    def told_by(self, period: FindingPeriod) -> Sequence[FindingPeriod]:
+        """What this period explains that it did not explain then."""
+        return [each for each in self.periods if not each.causes and self._tells(period, each)]
+
+    def _tells(self, cause: FindingPeriod, period: FindingPeriod) -> bool:
+        """Whether a root cause began no later than another period, held for most of it, and explains it: by its rule,
+        or as what took the time of a batch that hung and ended."""
+        until, over = (math.inf if each.until is None else each.until for each in (period, cause))
+        covered = min(until, over, self.last) - max(cause.began, period.began)
+        if (
+            cause.root is None
+            or cause.finding.severity == "info"
+            or cause.began > period.began + BEGIN_SECONDS
+            or covered < MIN_COVERED_SHARE * (min(until, self.last) - period.began)
+        ):
+            return False
+        if period.finding.rule == HANG and cause.finding.rule in TIMED:
+            return cause.seen > period.seen and (cause.root.share or 0.0) >= MIN_COVERED_SHARE
+        return period.finding.rule in reached(cause.finding.rule, RULES)
 
     def _begin(self, finding: Finding, at: float) -> FindingPeriod:
         for earlier in reversed(self.periods):

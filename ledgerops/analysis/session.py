@@ -3,7 +3,7 @@
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -179,7 +179,10 @@ class Investigation:
             for query in found["queries"]:
                 query["ended"] = [
                     finding_document(each.root or each.finding)
-                    | {"until": format_instant(each.until or moment), "explained_by": list(each.causes)}
+                    | {
+                        "until": format_instant(each.until or moment),
+                        "explained_by": list(self.findings[each.query].causes(each)),
+                    }
                     for each in self._ended(query["query"], since)
                 ]
         elif self.at is None and self.live:
@@ -228,7 +231,7 @@ class Investigation:
             for query in shown
             if query in self.findings
             for period in self.findings[query].periods
-            if not period.causes
+            if not self.findings[query].causes(period)
         ]
         periods = [each for each in periods if not any(_is_precise(other, each) for other in periods)]
         found = [self._incident(period, moment) for period in periods]
@@ -247,7 +250,7 @@ class Investigation:
             }
             for query in shown
             for each in self._ended(query, moment - ENDED_SECONDS)
-            if not each.causes and each.finding.severity != "info"
+            if not self.findings[query].causes(each) and each.finding.severity != "info"
         ]
 
     def _incident(self, period: FindingPeriod, moment: float) -> dict[str, Any]:
@@ -255,9 +258,12 @@ class Investigation:
         run = self.replay.registry.queries[period.query].history.ended
         until = period.until if period.until is not None else run.at if run is not None else moment
         held = "with the run" if period.with_run or run is not None else "with the source"
+        found = period.root or period.finding
+        told = self.findings[period.query].told_by(period)
+        explained = [rule for rule in (each.finding.rule for each in told) if rule not in found.explains]
         return {
-            **finding_document(period.root or period.finding),
-            "query": period.query, "severity": period.finding.severity,
+            **finding_document(replace(found, explains=(*found.explains, *explained))), "query": period.query,
+            "severity": max((each.finding.severity for each in (period, *told)), key=SEVERITIES.index),
             "since": format_instant(period.began), "until": format_instant(until),
             "seconds": round(max(0.0, until - period.began), 3),
             "ended": held if period.until is None or period.with_run else ENDED_BY_ITSELF,

@@ -64,7 +64,7 @@ def _events_of(history: FindingHistory) -> Iterator[Event]:
     name = history.query
     yield from _folded(sorted(_run_events(history), key=lambda each: (each.at, ORDER.index(each.what))))
     for period in history.periods:
-        yield from _period_events(period)
+        yield from _period_events(period, history.causes(period))
     statuses = settled(history.statuses, alike=CALM)
     for before, after in pairwise(statuses):
         if after.value not in OVER and before.value not in OVER:
@@ -120,9 +120,8 @@ def _short(streak: Sequence[Event]) -> Iterator[Event]:
     yield from streak[-LAST_EVENTS:]
 
 
-def _period_events(period: FindingPeriod) -> Iterator[Event]:
+def _period_events(period: FindingPeriod, causes: tuple[str, ...]) -> Iterator[Event]:
     finding = period.finding
-    causes = period.causes
     why = f", explained by {causes[0]}" if causes else ""
     later = period.seen - period.began
     delay = f", detected {format.duration(later)} later" if later >= MIN_DELAY_SECONDS else ""

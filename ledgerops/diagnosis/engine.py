@@ -219,19 +219,25 @@ def _rank(finding: Finding) -> tuple[int, bool, float, int, float, str]:
 
 
 def _explained(slug: str, rules: Sequence[Rule], active: set[str], cleared: Set[str]) -> tuple[str, ...]:
-    """All active rules reached over `explains` edges, through inactive ones too; in the order of the catalogue.
+    """The active rules among those reached, in the order of the catalogue."""
+    explained = reached(slug, rules, cleared)
+    return tuple(rule.slug for rule in rules if rule.slug in explained and rule.slug in active)
+
+
+def reached(slug: str, rules: Sequence[Rule], cleared: Set[str] = frozenset()) -> Set[str]:
+    """All rules reached from one over `explains` edges, but for those in `cleared`.
 
     An inactive one that is ruled out cuts the chain: growing state makes batches late only by way of the collector.
     """
     edges = {rule.slug: rule.explains for rule in rules}
-    reached: set[str] = set()
+    found: set[str] = set()
     todo = list(edges.get(slug, ()))
     while todo:
         each = todo.pop()
-        if each not in reached and each != slug and each not in cleared:
-            reached.add(each)
+        if each not in found and each != slug and each not in cleared:
+            found.add(each)
             todo.extend(edges.get(each, ()))
-    return tuple(rule.slug for rule in rules if rule.slug in reached and rule.slug in active)
+    return found
 
 
 def _health(findings: Sequence[Finding], status: Status) -> int:

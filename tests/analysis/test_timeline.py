@@ -15,13 +15,16 @@ from tests.build import T0
 from tests.paths import RECORDED
 from tests.tables import cases
 
-RANK = {"slow-sink": "warning", "falling-behind": "critical", "key-skew": "warning", "catching-up": "info"}
+RANK = {
+    "slow-sink": "warning", "falling-behind": "critical", "key-skew": "warning", "catching-up": "info",
+    "query-stuck": "critical", "source-unreachable": "critical", "slow-source": "warning",
+}  # fmt: skip
 
 
-def found(rule, since, explains=(), severity=None, name="daily_counts"):
+def found(rule, since, explains=(), severity=None, name="daily_counts", share=None):
     return Finding(
         f"{rule} it is", Component("query", name), (Evidence("x", 1.0, "count", "0", T0 + since),), rule=rule,
-        severity=severity or RANK[rule], since=T0 + since, explains=explains,
+        severity=severity or RANK[rule], since=T0 + since, explains=explains, share=share,
     )  # fmt: skip
 
 
@@ -298,6 +301,58 @@ def test_the_incidents_are_the_same_with_and_without_a_timeline(drill):
     place = str(RECORDED / "drills" / drill / "recording")
     told = Investigation(place, with_timeline=True).diagnose()["incidents"]
     assert told == Investigation(place).diagnose()["incidents"] != []
+
+
+HANG, TOOK = found("query-stuck", 60), found("slow-sink", 60, share=0.98)
+
+
+@cases(
+    "looks, causes",
+    ("what took the time of a batch that hung is known after its end", [(90, [HANG]), (120, [TOOK])], ("slow-sink",)),
+    ("it took little of it", [(90, [HANG]), (120, [found("slow-sink", 60, share=0.2)])], ()),
+    ("it began in a later batch", [(90, [HANG]), (120, [found("slow-sink", 100, share=0.98)])], ()),
+    ("it was known before the batch hung", [(70, [TOOK]), (90, [TOOK, HANG]), (120, [TOOK])], ()),
+    ("it is no harm", [(90, [HANG]), (120, [found("slow-sink", 60, severity="info", share=0.98)])], ()),
+    ("a symptom takes no time", [(90, [HANG]), (120, [found("falling-behind", 60, share=0.98)])], ()),
+)
+def test_a_batch_that_hung_is_explained_by_what_took_its_time(looks, causes):
+    history = tell(*looks, (150, ()))["daily_counts"]
+    [hang] = [each for each in history.periods if each.finding.rule == "query-stuck"]
+    assert history.causes(hang) == causes
+
+
+@cases(
+    "until, causes",
+    ("it held for most of the time", 100, ("source-unreachable",)),
+    ("it was over long before", 70, ()),
+)
+def test_a_cause_that_was_over_explains_what_began_with_it(until, causes):
+    away, slow = found("source-unreachable", 60), found("slow-source", 60, share=0.6)
+    history = tell((65, [away]), (until, [slow]), (120, [slow]), (125, ()))["daily_counts"]
+    [period] = [each for each in history.periods if each.finding.rule == "slow-source"]
+    assert history.causes(period) == causes
+
+
+@pytest.mark.parametrize(
+    ("drill", "rule", "explained"),
+    [
+        ("hung-sink", "slow-sink", "query-stuck"),
+        ("hung-worker", "slow-source", "query-stuck"),
+        ("broker-down", "source-unreachable", "slow-source"),
+    ],
+)
+def test_after_the_fact_one_trouble_is_one_incident(drill, rule, explained):
+    document = Investigation(str(RECORDED / "drills" / drill / "recording"), with_timeline=True).diagnose()
+    [incident] = [each for each in document["incidents"] if each["severity"] != "info"]
+    assert (incident["rule"], incident["severity"]) == (rule, "critical") and explained in incident["explains"]
+    begun = {each["rule"]: each for each in document["timeline"]["events"] if each["what"] == "begin"}
+    assert begun[explained]["explained_by"] == [rule] and begun[rule]["explained_by"] == []
+
+
+@pytest.mark.parametrize("drill", ["sink-and-whale", "broker-and-late"])
+def test_two_troubles_are_two_incidents(drill):
+    found = Investigation(str(RECORDED / "drills" / drill / "recording")).diagnose()["incidents"]
+    assert len([each for each in found if each["severity"] != "info"]) == 2
 
 
 def test_the_day_is_said_where_an_incident_goes_on_to_the_next():
