@@ -2,6 +2,7 @@
 
 from math import ceil
 
+from ledgerops.diagnosis.harm import owed
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import TRIGGER_SECONDS, Remedy, Setting
 from ledgerops.model.sources import caps
@@ -10,10 +11,11 @@ from ledgerops.signals.rate_cap import COUNTED, ROOM_SHARE, offsets_read
 
 
 def longer_interval(view: QueryView, batch_seconds: float, why: str = "") -> tuple[Remedy, ...]:
-    """Sets the interval to whole seconds in which a batch that takes so long has room; none where it has that. A limit
-    of the source that a longer batch would reach is raised by as much, or the query would read fewer rows a second."""
-    seconds = ceil(batch_seconds / ROOM_SHARE)
-    if seconds <= view.interval:
+    """Sets the interval to whole seconds in which a batch that takes so long has room; none where it has that, or where
+    one batch was late and no other. A limit of the source that a longer batch would reach is raised by as much, or the
+    query would read fewer rows a second."""
+    seconds, time = ceil(batch_seconds / ROOM_SHARE), owed(view)
+    if seconds <= view.interval or (time is not None and len(time.late) == 1):
         return ()
     times = seconds / max(batch_seconds, view.interval)
     raised = _raised(view, times)

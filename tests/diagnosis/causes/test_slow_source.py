@@ -74,6 +74,16 @@ def test_files_of_a_batch_that_are_looked_up_one_by_one_are_another_matter_than_
 
 
 @cases(
+    "late, advised",
+    ("it was the only one", [60], False),
+    ("another one was late", [60, 60], True),
+)
+def test_a_longer_interval_is_no_step_against_one_late_batch(history, late, advised):
+    [finding] = check(CAUSE, asking(history, warm=20, seconds=late, phases={"latest_offset": 55.0, "add_batch": 1.0}))
+    assert ("trigger interval" in finding.remedies[-1].action) == advised
+
+
+@cases(
     "make",
     ("less than a third", lambda history: asking(history, phases={"latest_offset": 0.9, "add_batch": 4.0})),
     ("it is asked quickly", lambda history: asking(history, phases={"add_batch": 4.8})),
