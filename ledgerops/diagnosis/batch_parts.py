@@ -417,7 +417,7 @@ def _inside(batch: Progress, tasks: TaskSummary, stages: Sequence[StageSplit], f
             part = "table_scan"
         elif stage.spill_bytes:
             explained = stage.spill_bytes / SPILLED_BYTES_PER_SECOND
-            spilling = seconds * explained / max(explained, stage.run_seconds)
+            spilling = seconds * (explained / max(explained, stage.run_seconds))  # never more, by rounding either
             known["spill"] = known.get("spill", 0.0) + spilling
             seconds -= spilling
         known[part] = known.get(part, 0.0) + seconds

@@ -409,6 +409,12 @@ def made_stages(draw: st.DrawFn) -> StageSummary:
     )  # fmt: skip
 
 
+def test_a_stage_that_only_spills_leaves_no_part_below_zero():
+    for number in range(1, 400):
+        spills = stage(0, 3, number * 1e-9, tasks=1, spill_bytes=4500 * number)
+        parts(tasks(spills))
+
+
 @given(
     duration=st.floats(0.001, 200),
     adding=st.none() | st.floats(0, 200),
@@ -430,7 +436,7 @@ def test_whatever_was_measured_the_parts_are_the_duration(duration, adding, phas
 
 def batches_of(place: Path) -> Iterator[tuple[Progress, TaskSummary | None]]:
     """Every batch of a recording or an event log, alone and as soon as its tasks are known."""
-    replay = Replay(counts=False)
+    replay = Replay()
     for seen in open_source(str(place)).observations:
         state = replay.take(seen) if seen.kind in ("started", "plan", "progress", "tasks", "terminated") else None
         if state is not None and seen.kind == "progress" and state.history.last is not None:
