@@ -126,7 +126,7 @@ class Answers:
         lines += [f"labels: {', '.join(labels)}"] if metric.labels else []
         source, config = open_source(self._place), self._config
         muted, freshness = settings_of(source, read_muted(config.mute, BY_SLUG), config.freshness_objective_seconds)
-        found = replay(source.observations, None, freshness, muted)
+        found = replay(source.observations, None, freshness, muted, counts=True)
         for state in found.named(query, self._place).values():
             view = found.registry.view(state, found.at or 0.0)
             family = QuerySnapshot(state, view, MAX_SERIES, lambda *_: None).exported.families.get(name)

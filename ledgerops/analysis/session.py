@@ -81,7 +81,7 @@ class Investigation:
         self._begin()
 
     def _begin(self) -> None:
-        self.replay = Replay(counts=False, trigger_interval=self.trigger_interval)
+        self.replay = Replay(trigger_interval=self.trigger_interval)
         self.findings: dict[str, FindingHistory] = {}
         self.tracks: dict[str, Track] = {}
         self._muted: dict[str, dict[str, Finding]] = {}  # by query and rule, the newest of each

@@ -245,7 +245,8 @@ class History:
         for source in progress.sources:
             note_heads(self.head_times, offsets_read_at(progress), source.latest.items())
         if len(self.batches) > FULL_BATCHES:
-            self.batches[-FULL_BATCHES - 1] = _thin(self.batches[-FULL_BATCHES - 1])
+            for operator in self.batches[-FULL_BATCHES - 1].operators:
+                operator.custom, operator.snapshot_versions = {}, {}
         self._add_to_trend(progress)
         return True
 
@@ -336,14 +337,6 @@ class History:
                 heads=sum(heads) if heads else None,
             )
         )  # fmt: skip
-
-
-def _thin(progress: Progress) -> Progress:
-    if not progress.operators:
-        return progress
-    return replace(
-        progress, operators=tuple(replace(operator, custom={}, snapshot_versions={}) for operator in progress.operators)
-    )
 
 
 def backlog(progress: Progress) -> int | None:

@@ -24,10 +24,10 @@ MAX_SILENCE_SECONDS = 900.0
 class Replay:
     """A registry that takes observations as they were written: one dated long before the one ahead of it tells that
     the machine's clock was set back. `at` is the newest instant seen since, `bad` counts records that cannot be read,
-    and `more` says that later ones were left. Without `counts` it keeps no running totals. What is `muted`, and the
-    objective `freshness` (seconds), are set before the first observation."""
+    and `more` says that later ones were left. Only with `counts` it keeps the exporter's running totals. What is
+    `muted`, and the objective `freshness` (seconds), are set before the first observation."""
 
-    def __init__(self, counts: bool = True, trigger_interval: float | None = None, muted: Muted = NOTHING) -> None:
+    def __init__(self, counts: bool = False, trigger_interval: float | None = None, muted: Muted = NOTHING) -> None:
         self.muted = muted
         self.freshness = FRESHNESS_OBJECTIVE_SECONDS
         self.registry = QueryRegistry(
@@ -114,10 +114,11 @@ def replay(
     at: float | None = None,
     freshness: float = FRESHNESS_OBJECTIVE_SECONDS,
     muted: Muted = NOTHING,
+    counts: bool = False,
 ) -> Replay:
     """Goes through the observations, with a brief verdict at each batch, up to the instant `at` (or to the end). The
-    last verdict on each query is whole, and as of `at`, or of the last observation."""
-    result = Replay(muted=muted)
+    last verdict on each query is whole, and as of `at`, or of the last observation. `counts` as of `Replay`."""
+    result = Replay(counts, muted=muted)
     result.freshness = freshness
     for _ in result.verdicts(observations, at):
         pass

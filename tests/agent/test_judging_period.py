@@ -54,7 +54,7 @@ def by_worker(observations: Sequence[Observation]) -> Iterator[Verdict]:
 
 
 def every_second(observations: Sequence[Observation]) -> Iterator[Verdict]:
-    return Replay(counts=False).verdicts(observations, observations[-1].at + AFTERWARDS_SECONDS, every=1.0)
+    return Replay().verdicts(observations, observations[-1].at + AFTERWARDS_SECONDS, every=1.0)
 
 
 def spans(verdicts: Iterable[Verdict]) -> Spans:

@@ -241,7 +241,7 @@ def test_a_neighbour_that_holds_the_slots_takes_what_stages_launch_later_though_
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_parts_of_every_recorded_profile_add_up_to_its_batch(name):
-    replay = Replay(counts=False)
+    replay = Replay()
     list(replay.verdicts(open_source(str(recording(name))).observations))
     for state in replay.registry.queries.values():
         found = profile(replay.registry.view(state, replay.at or 0.0))

@@ -156,8 +156,8 @@ def test_a_running_batch_has_moved_when_a_task_has_ended_or_a_job_begun_and_not_
 
 
 def test_memory_is_bounded_and_older_batches_keep_their_figures_but_not_custom_metrics():
-    full = (operator(custom={"rocksdbGetCount": 5}, rows=7),)
-    remembered = history([batch(number, operators=full) for number in range(100)])
+    full = [(operator(custom={"rocksdbGetCount": 5}, rows=7),) for _ in range(100)]
+    remembered = history([batch(number, operators=each) for number, each in enumerate(full)])
     assert [bool(each.operators[0].custom) for each in remembered.batches] == [False] * 70 + [True] * 30
     assert all(each.operators[0].rows == 7 for each in remembered.batches)
     remembered = history([batch(number) for number in range(5000)])

@@ -36,7 +36,7 @@ def same(one: float | None, other: float | None) -> bool:
 def disagreements(place: str) -> Iterator[str]:
     """What is said of one figure in two places and differs, at some moments of a recording."""
     seen = list(open_source(place).observations)
-    replay, tracks, every = Replay(), {}, max(1, len(seen) // MOMENTS)
+    replay, tracks, every = Replay(counts=True), {}, max(1, len(seen) // MOMENTS)
     for number, each in enumerate(seen, 1):
         state = replay.take(each)
         if state is None or each.kind not in JUDGED or replay.at is None:

@@ -48,7 +48,7 @@ def test_a_verdict_of_the_grid_knows_nothing_of_later_batches():
 
 def test_a_brief_replay_finds_the_same_and_keeps_no_totals():
     recorded = list(read(RECORDED / "drills" / "whale-key" / "recording"))
-    whole, brief = Replay(), Replay(counts=False)
+    whole, brief = Replay(counts=True), Replay()
     every = list(whole.verdicts(recorded, brief=False))
     short = list(brief.verdicts(recorded))
 

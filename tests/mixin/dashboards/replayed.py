@@ -52,7 +52,7 @@ def pages_of(recording: Path) -> Iterator[Page]:
 
 def scrapes(recording: Path, app: str | None = None) -> Iterator[tuple[float, str]]:
     """(instant, text) of each scrape of the recorded driver of an application."""
-    replay, due = Replay(), None
+    replay, due = Replay(counts=True), None
     for seen in read(recording):
         while due is not None and seen.at > due:
             yield due, _scraped(replay, due, app)
