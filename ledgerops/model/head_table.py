@@ -58,13 +58,13 @@ def _half(heads: Sequence[float], times: Sequence[float]) -> Iterator[int]:
     """Every second of the older points, so that the table reaches far back: a consumer may pause for hours.
 
     Of a stretch without movement the last point stays: without it, the stretch would look like a slow advance. Of the
-    longest one both stay: it is what a later one is compared with.
+    longest one both stay: it is what a later one is compared with. So does the newest point: a stretch may begin there.
     """
     still = (index for index in range(1, len(heads)) if heads[index - 1] == heads[index])
     longest = max(still, key=lambda index: times[index] - times[index - 1], default=None)
     keep = True
     for index, head in enumerate(heads):
-        if index + 1 == longest:
+        if index + 1 in (longest, len(heads)):
             yield index
             continue
         if index + 1 < len(heads) and heads[index + 1] == head:

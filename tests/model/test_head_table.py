@@ -101,6 +101,18 @@ def test_a_full_table_forgets_detail_and_not_the_past(quiet):
         assert found == pytest.approx(at - at % quiet + quiet - 1, abs=max(30.0, 0.25 * (5000 - at)))
 
 
+def test_the_longest_quiet_stretch_is_kept_where_it_begins_at_the_newest_of_the_older_points():
+    table, quiet = {}, head_table.MIN_POINTS
+    seen = [(float(at), min(at, quiet - 1) + max(0, at - quiet - 50)) for at in range(600)]
+    for at, head in seen:
+        head_table.note_heads(table, at, [(PARTITION, head)])
+
+    assert [at for at, head in zip(table[PARTITION][1], table[PARTITION][0], strict=True) if head == quiet - 1] == [
+        quiet - 1.0,
+        quiet + 50.0,
+    ]
+
+
 def test_partitions_that_fill_up_together_are_thinned_out_a_few_at_a_time():
     table: head_table.HeadTable = {}
     shorter = []
