@@ -255,10 +255,18 @@ class History:
         return run_id != self.run_id and run_id in self.former and at <= (self.started_at or 0.0)
 
     def idle(self, at: float) -> None:
-        """The query had nothing to read at `at` (epoch seconds)."""
+        """The query had nothing to read at `at` (epoch seconds): what its newest batch read up to still are the heads,
+        unless the collector has seen later ones, of a transaction that Spark does not show yet."""
         self.last_seen = max(self.last_seen or 0.0, at)
         self.idle_since = at if self.idle_since is None else self.idle_since
         self.running = None
+        if self.last is None or (self.plan is not None and self.plan.waits_for_more):
+            return
+        known = {partition: heads[-1] for partition, (heads, _) in self.head_times.items()}
+        for source in self.last.sources:
+            if source.latest == source.end:
+                still = [(each, head) for each, head in source.latest.items() if known.get(each) == head]
+                note_heads(self.head_times, at, still)
 
     def end(self, at: float, run_id: str, exception: str | None, error_class: str | None, **marks: Any) -> None:
         """The run ended at `at` (epoch seconds), with the marks of `Ended`. The end of the run before may be heard of

@@ -357,6 +357,11 @@ class Plan:
         return self.trigger in ("available_now", "once")
 
     @property
+    def waits_for_more(self) -> bool:
+        """Whether few rows stay unread on purpose, although the query is idle."""
+        return not {"minoffsetspertrigger", "maxtriggerdelay"}.isdisjoint(map(str.lower, self.rate_limits))
+
+    @property
     def lateness(self) -> float | None:
         """The largest allowed lateness of its watermarks, in seconds; None without any."""
         return max(self.watermarks.values(), default=None)

@@ -59,6 +59,23 @@ def test_lag_in_seconds(heads, ends, changes, after, lag):
     assert view(stream(heads, ends, **changes), after).lag.seconds == pytest.approx(lag)
 
 
+@cases(
+    "limits, lag",
+    ("what came at once came since the query was last seen idle", {}, 8.0),
+    ("it may have waited for more of them", {"minOffsetsPerTrigger": "500"}, 1803.0),
+)
+def test_the_lag_after_a_quiet_night(limits, lag):
+    partition = ("transactions", "0")
+    past = history(stream([0, 1000], [0, 1000]))
+    past.plan = Plan("run-1", rate_limits=limits)
+    past.idle(T0 + 1000)
+    past.idle(T0 + 3592)
+    read = source(1000, {partition: 1000}, {partition: 2000}, {partition: 3000})
+    past.add(batch(2, started=T0 + 3602, duration=3.0, sources=(read,)))
+
+    assert QueryView(past, T0 + 3605).lag.seconds == pytest.approx(lag)
+
+
 def test_an_idle_query_has_no_arrival():
     remembered = history(stream(heads=[100, 200, 300], ends=[100, 200, 300]))
     remembered.idle(T0 + 30)

@@ -21,7 +21,7 @@ Evidence:
     ledgerops_source_backlog_offsets: sum of latestOffset - endOffset over the partitions, in the newest batch.
     ledgerops_source_lag_seconds: now minus the time at which the endOffset of the newest batch was the head of its
         partition; the largest over the partitions. The time is interpolated between the latestOffset of earlier
-        batches, each sampled at timestamp plus durationMs.latestOffset.
+        batches, each sampled at timestamp plus durationMs.latestOffset; while the query was idle, nothing came.
     ledgerops_source_file_age_seconds: `timestamp` of the newest batch whose files are known minus the modification time
         of the newest of these files.
     file_age_growth_seconds: that age minus the age in the first batch of the series.

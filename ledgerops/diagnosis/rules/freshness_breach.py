@@ -28,7 +28,7 @@ Evidence:
     ledgerops_source_lag_seconds: now minus the time at which the endOffset of the newest batch was the head of its
         partition; the largest over the partitions. Of an idle query: over those of which the newest record `offsets`
         has more. The time is interpolated between the latestOffset of earlier batches, each sampled at timestamp plus
-        durationMs.latestOffset.
+        durationMs.latestOffset; while the query was idle, nothing came.
     result_delay_seconds: age of the oldest row in the batch. While a batch runs: now minus the time at which the
         previous batch asked for its offsets (timestamp plus durationMs.latestOffset); if the batch began more than an
         interval after that batch ended, now minus its start plus the interval. Otherwise the same at the end of a batch
@@ -51,8 +51,6 @@ from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.metrics.pressure import LAG
 from ledgerops.model.finding import Component, Evidence, Finding
 from ledgerops.signals.query_view import QueryView
-
-WAITS_FOR_MORE = {"minoffsetspertrigger", "maxtriggerdelay"}  # options with which few rows stay unread on purpose
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -89,7 +87,7 @@ def _hidden(view: QueryView, limit: float) -> Iterator[Finding]:
     """The broker has rows that Spark does not find: a query that reads committed rows only sees nothing of what comes
     after the beginning of an open transaction."""
     lag, left = view.lag.seconds, view.lag.unread_offsets
-    waits = view.history.plan is None or not WAITS_FOR_MORE.isdisjoint(map(str.lower, view.plan.rate_limits))
+    waits = view.history.plan is None or view.plan.waits_for_more
     if view.lag.heads is None or lag is None or lag <= limit or waits or view.run.running_seconds is not None:
         return
     yield Finding(

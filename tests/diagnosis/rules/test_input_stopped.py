@@ -61,6 +61,18 @@ def test_a_night_like_the_one_before_is_no_news(seconds, pause):
     assert list(RULE.check(view(run(4200, debits=ever, credits=by_day)))) == []
 
 
+def test_a_night_in_which_the_query_was_idle_is_remembered_too():
+    silent = run(600, transactions=ever)
+    silent.idle(T0 + 700)
+    silent.idle(T0 + 1600)
+    for number in range(800, 1000):  # the next day
+        begin, end = ({("transactions", "0"): at * 10} for at in (number - 500, number - 499))
+        silent.add(batch(number, started=T0 + number * 2, sources=(source(10, begin, end, name="transactions"),)))
+    silent.idle(T0 + 2900)
+
+    assert list(RULE.check(QueryView(silent, T0 + 2901, others=[run(2900, query="other", accounts=ever)]))) == []
+
+
 @cases(
     "other, idle, found",
     ("of another topic", run(400, query="other", accounts=ever), True, ["input-stopped"]),
