@@ -27,6 +27,7 @@ from ledgerops.diagnosis.limits import (
 from ledgerops.model.history import backlog
 from ledgerops.model.records import LONG_RUNNING, Progress
 from ledgerops.signals.baseline import OVER_RATIO, RECENT_BATCHES
+from ledgerops.signals.lag import lefts
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.trigger import SATURATED_RATIO
@@ -207,9 +208,10 @@ def _late_results(view: QueryView) -> Harm | None:
     """Batches so long that results are older than the objective when they come: a batch reads what came while the one
     before it ran, so its oldest result is as old as both together.
 
-    Of such long batches two are enough, the one that runs now included, unless they get shorter.
+    Of such long batches two are enough, the one that runs now included, unless they get shorter. While a query reads
+    what was there before its run, its rows are old whatever a batch takes.
     """
-    if view.trigger.interval or not view.trigger.known or view.plan.ends_itself:
+    if view.trigger.interval or not view.trigger.known or view.plan.ends_itself or _has_old_rows(view):
         return None
     latest = view.baseline.recent
     if len(latest) == RECENT_BATCHES:
@@ -223,6 +225,13 @@ def _late_results(view: QueryView) -> Harm | None:
         if min(before, newest) > VERY_LONG_SECONDS and age > view.freshness and newest >= NEARLY_ALL * before:
             return Harm("late", age / view.freshness, view.batches[0].started)
     return None
+
+
+def _has_old_rows(view: QueryView) -> bool:
+    """Whether one of the newest batches left rows of a backlog from before the run: not all that they read is new."""
+    left = [each for _, each in lefts(view.batches)]
+    took_all = all(growth.took_all(batch) for batch in view.batches[-RECENT_BATCHES:] if batch.rows)
+    return bool(left) and not took_all and growth.piled_up_before(left)
 
 
 @once

@@ -105,6 +105,7 @@ def test_without_harm_nothing_is_a_warning(history):
 
 
 ENDS = {"trigger": "available_now"}
+LESS_LEFT = [90_000 - 800 * n for n in range(6)]
 FEW_AND_LONG = {"warm": 0, "interval": 0.0, "plan": {"trigger": None}}
 
 
@@ -122,6 +123,9 @@ FEW_AND_LONG = {"warm": 0, "interval": 0.0, "plan": {"trigger": None}}
     ("still warming up", {"seconds": [5.0, 8.0], "rows": [1, 1500], "running": 8.0}, None),
     ("a backlog that is gone", {"seconds": [60.0, 9.0], "rows": [90_000, 1500], "running": 3.0}, None),
     ("only one batch so far", {"seconds": [5.0], "rows": [1], "running": 60.0}, None),
+    ("rows from before its start", {"seconds": [80.0], "rows": [900], "backlog": [90_000], "running": 70.0}, None),
+    ("and it has more of them", {"seconds": [33.0] * 6, "rows": 900, "backlog": LESS_LEFT, "plan": {}}, None),
+    ("they are read", {"seconds": [33.0] * 6, "rows": 900, "backlog": [*LESS_LEFT[:3], 0, 0, 0], "plan": {}}, "late"),
 )
 def test_few_batches_of_a_run_without_a_past_are_enough_when_they_last_so_long(history, case, expected):
     assert kind(history(**FEW_AND_LONG | case)) == expected

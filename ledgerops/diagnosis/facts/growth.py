@@ -96,7 +96,7 @@ def _growing_batches(view: QueryView) -> Growth | None:
     running = view.run.unfinished_seconds
     if not view.batches or (running is None and view.batches[-1].duration < view.interval):
         return None  # its rows took longer to come
-    if not _took_all(view.batches[-1]):
+    if not took_all(view.batches[-1]):
         return None
     times = _turns(_newest(view))
     if running is not None:
@@ -110,7 +110,7 @@ def _growing_batches(view: QueryView) -> Growth | None:
     return _chain(view, times)
 
 
-def _took_all(batch: Progress) -> bool:
+def took_all(batch: Progress) -> bool:
     """Whether a batch had rows and, as far as its sources tell, left hardly any: the time of a batch that is capped
     says nothing about the rows that come meanwhile."""
     return batch.rows > 0 and (backlog(batch) or 0) <= NOISE_SHARE * batch.rows
@@ -134,7 +134,7 @@ def _rising_trend(view: QueryView) -> Growth | None:
         return None
     if view.interval and (max(each.duration for each in batches[-2:]) <= view.interval or view.baseline.usual):
         return None  # the interval and the batches that kept it say more
-    if not _took_all(view.batches[-1]):
+    if not took_all(view.batches[-1]):
         return None
     turns = _turns(batches)
     came = [max(view.interval, turn.asked - before.asked) for before, turn in pairwise(turns)]
