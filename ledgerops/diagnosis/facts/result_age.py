@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
+from math import inf
 from statistics import median
 from typing import NamedTuple
 
@@ -41,10 +42,12 @@ def too_old(view: QueryView, limit: float) -> Sequence[Age]:
 
 
 def catches_up(view: QueryView, limit: float) -> bool:
-    """Whether the backlog shrinks, and either piled up before the run began or will be gone within the objective."""
+    """Whether the backlog shrinks, and either piled up before the run began or will be gone within the objective: it is
+    below its peak, or lower than ever. What the first batch leaves did pile up before."""
     sizes = [left for _, left in lefts(view.batches)]
     most = max(sizes, default=0)
-    if most == 0 or sizes[-1] >= MIN_PEAK_SHARE * most or growth.growth(view) is not None:
+    falls = sizes[-1] < max(MIN_PEAK_SHARE * most, min(sizes[:-1], default=inf)) if sizes else False
+    if most == 0 or not falls or growth.growth(view) is not None:
         return False
     return growth.piled_up_before(sizes) or sizes[-1] <= limit * view.lag.falls_by
 

@@ -145,6 +145,8 @@ def test_a_backlog_that_will_soon_be_gone_is_no_breach_any_more(history, each_ba
     ("a run that ends by itself", {**OVERLOAD, "plan": {"trigger": "available_now"}}),
     ("not yet", {"seconds": [2] * 12, "backlog": [500 * n for n in range(12)], "rows": 500}),
     ("catching up", {"warm": 0, "seconds": [2] * 60, "backlog": [90_000 - 1000 * n for n in range(60)]}),
+    ("it has just begun to", {"warm": 0, "seconds": [40] * 3, "backlog": [9_000_000 - 1000 * n for n in range(3)]}),
+    ("its first batch is read", {"warm": 0, "seconds": [80], "backlog": [9_000_000], "running": 9.0}),
     ("a trigger of a minute", {"seconds": [20] * 12, "interval": 60.0}),
     ("one long pause", {"seconds": [1] * 30 + [50]}),
     ("a long first batch and what comes after it", {"warm": 0, "seconds": [90], "running": 20}),
