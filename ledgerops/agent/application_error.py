@@ -4,8 +4,10 @@ import contextlib
 import signal
 import subprocess
 import sys
+from traceback import walk_tb
 from typing import Any
 
+from ledgerops.common.python_code import is_sparks
 from ledgerops.model.stops import OF_JVM, stopped_with_application
 
 STOPPED_CODES = (None, 0, 130, 143)  # of sys.exit; the last two are those of Ctrl-C and SIGTERM
@@ -27,8 +29,7 @@ def application_error(python: Any = sys, jvm: subprocess.Popen[bytes] | None = N
         return f"exit code {error.code}" if isinstance(error.code, int) else f"exit code 1: {_first_line(error)}"
     if not isinstance(error, Exception) or stopped_with_application(_text(error)):
         return None
-    is_of_py4j = type(error).__module__ == "py4j.protocol" and not hasattr(error, "java_exception")
-    if is_of_py4j or isinstance(error, ConnectionError):  # the JVM has gone, or was told to end
+    if _has_lost_jvm(error):
         return None if jvm is None else _end(jvm)
     return f"{type(error).__name__}: {_first_line(error)}".removesuffix(": ")
 
@@ -38,6 +39,14 @@ def gateway_process() -> subprocess.Popen[bytes] | None:
     Spark Connect, whose package has no SparkContext."""
     context = getattr(sys.modules.get("pyspark"), "SparkContext", None)
     return getattr(getattr(context, "_gateway", None), "proc", None)
+
+
+def _has_lost_jvm(error: Exception) -> bool:
+    """Whether a call of the JVM failed, which has gone or was told to end. A connection that Spark's Python does not
+    use is one to another service."""
+    if isinstance(error, ConnectionError):
+        return any(is_sparks(frame.f_code.co_filename) for frame, _ in walk_tb(error.__traceback__))
+    return type(error).__module__ == "py4j.protocol" and not hasattr(error, "java_exception")
 
 
 def _end(jvm: subprocess.Popen[bytes]) -> str | None:

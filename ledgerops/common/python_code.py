@@ -2,13 +2,19 @@
 
 import re
 
-LIBRARY = re.compile(r"^<|/(?:site|dist)-packages/|/lib/python[\d.]+/|\bpyspark(?:\.zip)?/|\bpy4j\b")
+SPARKS = re.compile(r"\bpyspark(?:\.zip)?/|\bpy4j\b")
+LIBRARY = re.compile(rf"^<|/(?:site|dist)-packages/|/lib/python[\d.]+/|{SPARKS.pattern}")
 PACKAGE = re.compile(r"/(?:site|dist)-packages/(?!pyspark\b|py4j\b)(\w+)")
 
 
 def is_library(file: str) -> bool:
     """Whether a file of Python code belongs to Python, to Spark or to an installed package."""
     return LIBRARY.search(file) is not None
+
+
+def is_sparks(file: str) -> bool:
+    """Whether it belongs to PySpark, or to Py4J, by which that calls the JVM."""
+    return SPARKS.search(file) is not None
 
 
 def package_of(file: str) -> str:

@@ -20,6 +20,16 @@ def of_java(answer):
     return Py4JJavaError("An error occurred while calling o85.save.\n", thrown)
 
 
+def refused(file):
+    """A refused connection as the code of that file gets it."""
+    names = {"error": ConnectionRefusedError(111, "Connection refused")}
+    try:
+        exec(compile("raise error", file, "exec"), names)
+    except ConnectionRefusedError as error:
+        return error
+
+
+CALL_OF_JVM = "/usr/lib/python3/site-packages/py4j/clientserver.py"
 OF_JAVA = "java.lang.IllegalStateException: no config\\n\\tat Main.run(Main.scala:3)"
 
 
@@ -29,6 +39,7 @@ OF_JAVA = "java.lang.IllegalStateException: no config\\n\\tat Main.run(Main.scal
     ("one without a message", KeyError(), "KeyError"),
     ("of the JVM", of_java(OF_JAVA), "Py4JJavaError: java.lang.IllegalStateException: no config"),
     ("of a JVM that has gone", of_java(None), "Py4JJavaError"),
+    ("its own service refused it", refused("/app/job.py"), "ConnectionRefusedError: [Errno 111] Connection refused"),
     ("an exit code", SystemExit(3), "exit code 3"),
     ("a message to exit with", SystemExit("no config"), "exit code 1: no config"),
 )
@@ -45,7 +56,7 @@ def test_what_the_application_ended_with_is_told(error, told):
     ("a handler of SIGTERM", {"last_value": SystemExit(128 + signal.SIGTERM)}),
     ("the JVM was stopped", {"last_value": Py4JError("An error occurred while calling o40.awaitTermination")}),
     ("the JVM has gone", {"last_value": Py4JNetworkError("Answer from Java side is empty")}),
-    ("nothing listens there any more", {"last_value": ConnectionRefusedError(111, "Connection refused")}),
+    ("nothing listens there any more", {"last_value": refused(CALL_OF_JVM)}),
     ("a job was cancelled", {"last_value": RuntimeError("Job 3 cancelled because SparkContext was shut down")}),
     ("a cell of a notebook failed", {"last_value": RuntimeError("x"), "ps1": "In : "}),
 )
@@ -66,6 +77,13 @@ def test_of_an_application_that_lost_its_jvm_it_is_told_how_that_ended(monkeypat
     with Popen(["sh", "-c", ends], stdin=PIPE) as jvm:
         if ends != "read line":
             jvm.wait()
-        lost = SimpleNamespace(last_value=ConnectionRefusedError(111, "Connection refused"))
+        lost = SimpleNamespace(last_value=refused(CALL_OF_JVM))
         assert application_error(lost, jvm) == told
         assert application_error(SimpleNamespace(last_value=SystemExit(0)), jvm) is None
+
+
+def test_whoever_refuses_the_application_is_not_taken_for_its_jvm():
+    with Popen(["sh", "-c", "exit 3"]) as jvm:
+        jvm.wait()
+        own = SimpleNamespace(last_value=refused("/app/job.py"))
+        assert application_error(own, jvm) == "ConnectionRefusedError: [Errno 111] Connection refused"
