@@ -11,14 +11,16 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, BinaryIO
 
 from ledgerops.common.kafka import KafkaClient, reason_of
-from ledgerops.common.kafka_offsets import Offsets, ask_offsets, wait_for
+from ledgerops.common.kafka_offsets import End, Offsets, ask_offsets, wait_for
 from ledgerops.errors import UserError
 
 RECONNECT_MS = 1000  # with librdkafka's 10 s a broker that is back would go unnoticed for as long
 CONNECT_SECONDS = 4.0
+ENDS: tuple[End, ...] = ("latest", "earliest")
 
 
 class OffsetClient:
@@ -49,9 +51,15 @@ class OffsetClient:
     def _offsets(self, question: Mapping[str, Any]) -> dict[str, Any]:
         """Head and earliest offset of each partition, what the broker refuses or cannot say now, as without a leader,
         and settings of topics."""
+        from confluent_kafka import KafkaError
+
         seconds, began = float(question["seconds"]), time.monotonic()
         asked = [(topic, partition) for topic, partition in question["partitions"]]
-        newest, oldest = ask_offsets(self._admin, asked, ("latest", "earliest"), seconds)
+        newest, oldest = ask_offsets(self._admin, asked, ENDS, seconds)
+        if any(error.code() == KafkaError._UNKNOWN_PARTITION for error in newest.errors.values()):
+            left = max(0.1, began + seconds - time.monotonic())
+            self._renew({topic for topic, _ in newest.errors}, left)
+            newest, oldest = ask_offsets(self._admin, asked, ENDS, left)
         took = round(time.monotonic() - began, 4)
         refused, withheld = (_errors(newest, final) + _errors(oldest, final) for final in (True, False))
         latest, earliest = _by_topic(newest), _by_topic(oldest)
@@ -59,6 +67,14 @@ class OffsetClient:
         found["withheld"] = withheld
         topics = [topic for topic in question["settings"] if topic in latest]
         return {**found, "settings": self._settings(topics, seconds) if topics else {}}
+
+    def _renew(self, topics: Iterable[str], seconds: float) -> None:
+        """Reads anew how many partitions the topics have: librdkafka remembers that for minutes."""
+        from confluent_kafka import KafkaException
+
+        for topic in topics:
+            with suppress(KafkaException):
+                self._admin.list_topics(topic, timeout=seconds)
 
     def _settings(self, topics: Iterable[str], seconds: float) -> dict[str, dict[str, str]]:
         """The settings of topics; empty for a topic whose settings could not be read."""

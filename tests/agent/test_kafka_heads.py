@@ -8,6 +8,7 @@ import time
 
 import orjson
 import pytest
+from confluent_kafka.admin import NewPartitions
 
 from ledgerops.agent.kafka_heads import KafkaCollector
 from ledgerops.agent.kafka_proxy import MAX_FAILED_REQUESTS, BrokerError, BrokerProxy
@@ -79,6 +80,22 @@ def test_deleted_records_show_in_the_oldest_offset(kafka, topic, asking):
     made.collect()
 
     assert told(box)["a"]["earliest"] == {topic: {"0": 4}}
+
+
+def test_partitions_that_a_topic_gets_are_found_by_the_next_question(kafka, make_topic, asking):
+    queries, box, made = asking
+    topic = make_topic(1)
+    queries.read("a", {topic: {"0": 0}})
+    made.collect()
+    admin = reach(kafka.client)
+    admin.create_partitions([NewPartitions(topic, 3)])[topic].result(30)
+    while len(admin.list_topics(topic).topics[topic].partitions) < 3:
+        pass
+    queries.read("a", {topic: {"0": 0, "1": 0, "2": 0}})
+    made.collect()
+    while "error" in (answer := told(box)["a"]):  # a new partition has no leader for a moment
+        made.collect()
+    assert answer["latest"] == {topic: {"0": 0, "1": 0, "2": 0}}
 
 
 def test_a_compacted_topic_has_no_retention_and_one_that_is_gone_hides_nothing_else(make_topic, asking):
