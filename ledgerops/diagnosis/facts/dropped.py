@@ -5,7 +5,7 @@ from itertools import pairwise, takewhile
 from typing import NamedTuple
 
 from ledgerops.common.format import counted, duration
-from ledgerops.diagnosis.limits import FAR_TIMES
+from ledgerops.diagnosis.limits import FAR_TIMES, NEARLY_ALL
 from ledgerops.model.finding import Evidence
 from ledgerops.model.records import Progress
 from ledgerops.signals.baseline import RECENT_BATCHES
@@ -30,6 +30,7 @@ class Dropped(NamedTuple):
     at: float  # end of the newest batch
     seconds: float  # over which it is counted
     behind: float  # rows of these batches whose windows had all ended, at least; 0 where that is not known
+    limit: float  # of the share, from which it is told
 
     @property
     def since(self) -> float:
@@ -80,7 +81,7 @@ class Dropped(NamedTuple):
         if self.known_share is None:
             return (number,)
         name = "after_windows_share" if self.of_groups else "dropped_share"
-        return number, Evidence(name, self.known_share, "ratio", f"< {MIN_DROPPED_SHARE:g}", self.at)
+        return number, Evidence(name, self.known_share, "ratio", f"< {self.limit:g}", self.at)
 
 
 @once
@@ -109,9 +110,11 @@ def dropped(view: QueryView) -> Dropped | None:
     if length is not None and one and len(with_drops) >= RECENT_BATCHES:
         behind = sum(_behind(*pair, length) for pair in pairwise(view.batches[-len(fresh) - 1 :]))
     total = sum(counts.values())
-    found = Dropped(worst, counts[worst], total, read, with_drops[::-1], view.last.ended, window, behind)
+    # as usual just at the limit, it would come and go with noise
+    limit = MIN_DROPPED_SHARE * (NEARLY_ALL if "rows-dropped" in view.named else 1.0)
+    found = Dropped(worst, counts[worst], total, read, with_drops[::-1], view.last.ended, window, behind, limit)
     many = max(found.rows, behind if found.of_groups else 0.0)
-    return found if many >= max(MIN_ROWS, MIN_DROPPED_SHARE * read) else None
+    return found if many >= max(MIN_ROWS, limit * read) else None
 
 
 def _behind(earlier: Progress, batch: Progress, length: float) -> float:

@@ -1,6 +1,8 @@
 import pytest
 
+from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.late_data import RULE
+from ledgerops.diagnosis.rules.rows_dropped import RULE as ROWS_DROPPED
 from tests.diagnosis.conftest import START, told_by
 from tests.diagnosis.rules.retelling import retold
 from tests.tables import cases
@@ -43,3 +45,16 @@ def test_the_oldest_row_is_told_and_event_times_of_1970_are_no_late_producer(his
     assert finding.summary.endswith(f"in the last minute{words}")
     assert told_by(finding).get("oldest_event_time_seconds") == (None if step == PRODUCER else oldest)
     assert finding.remedies[0].action.startswith(step)
+
+
+@cases(
+    "dropped, told",
+    ("just below the limit, as before it was told", [90], False),
+    ("and just below it after that: it would come and go with noise", [150, 90], True),
+    ("clearly less than that", [150, 70], False),
+)
+def test_what_is_told_stays_until_it_is_clearly_less(history, dropped, told):
+    diagnose = Diagnoser((RULE, ROWS_DROPPED))
+    for place, share in enumerate(dropped):
+        verdict = diagnose(history(seconds=[1] * (50 + 20 * place), rows=100_000, operators=drops(share)))
+    assert bool(verdict.findings) is told
