@@ -97,6 +97,10 @@ EXAMPLES = {
     "exited unexpectedly (crashed). Consider setting 'x' to 'true'\nCaused by: java.io.EOFException",
     "python-worker-not-started": "org.apache.spark.SparkException: Python worker failed to connect back.\n"
     "Caused by: java.net.SocketTimeoutException: Timed out while waiting for the Python worker to connect back",
+    "library-missing": "org.apache.spark.api.python.PythonException: [PYTHON_EXCEPTION] An exception was thrown from "
+    "the Python worker: Traceback (most recent call last):\nModuleNotFoundError: No module named 'orders'",
+    "result-too-large": "org.apache.spark.SparkException: Job aborted due to stage failure: Total size of serialized "
+    "results of 3 tasks (2.9 MiB) is bigger than spark.driver.maxResultSize (2.0 MiB)",
     "database-deadlock": f"{OF_FUNCTION}psycopg.errors.DeadlockDetected: deadlock detected",
     "database-locked": f"{OF_FUNCTION}sqlite3.OperationalError: database is locked",
     "database-connections-used-up": f"{OF_FUNCTION}psycopg.OperationalError: connection failed: "
@@ -188,6 +192,7 @@ def test_any_other_exception_is_not_explained(text):
     assert explain(text) is None
 
 
+IN_LIBRARY = "org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 4.0 failed 4 times: "
 CUT = "com.fasterxml.jackson.core.io.JsonEOFException: Unexpected end-of-input in field name"
 IN_LOG = (
     "\n\tat org.apache.spark.sql.execution.streaming.checkpointing.HDFSMetadataLog.$anonfun$getExistingBatch$1"
@@ -253,6 +258,8 @@ IN_LOG = (
     ("a log that the class does not know", LOADING.format("INVALID_CHANGE_LOG_WRITER_VERSION"), None),
     ("an offset log of a newer Spark", "[INVALID_LOG_VERSION.MAX_SUPPORTED_VERSION] U", "checkpoint-newer"),
     ("a log without its version", "[INVALID_LOG_VERSION.EXACT_MATCH_VERSION] U", None),
+    ("a class of a jar", f"{IN_LIBRARY}java.lang.NoClassDefFoundError: org/a/Client", "library-missing"),
+    ("a name that a module lacks", f"{IN_LIBRARY}ImportError: cannot import name 'x' from 'orders'", None),
     ("no memory for the state", LOADING.format("HDFS_STORE_PROVIDER_OUT_OF_MEMORY"), "out-of-memory"),
     ("another operator", "[STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA] S", "state-schema-changed"),
     ("other sources", f"assertion failed: There are [1] {NUMBERS} [2] sources requested", "state-schema-changed"),

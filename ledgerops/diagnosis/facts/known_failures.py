@@ -335,6 +335,20 @@ KNOWN = (
         f"{REPEATED} at the next start; a Python that is not there, or is slow to start, fails again",
     ),
     _known(
+        "library-missing",
+        r"\bModuleNotFoundError\b|\bNoClassDefFoundError\b|\bClassNotFoundException\b",
+        "a library is missing where the code runs",
+        "install what the exception names on all machines, or send it with the application (--py-files, --jars)",
+        "executors import from their own machine, not from the driver's; the batch is repeated at the next start",
+    ),
+    _known(
+        "result-too-large",
+        r"\bspark\.driver\.maxResultSize\b",
+        "its tasks return more rows to the driver than spark.driver.maxResultSize allows",
+        "find what reads a whole result in the driver (collect, toPandas, broadcast), and let tasks write it instead",
+        "the same batch returns as much at the next start; a higher limit takes as much more memory of the driver",
+    ),
+    _known(
         "database-deadlock",
         r"\b[Dd]eadlock(Detected| detected| found| victim)",
         "the database ended one of two transactions that waited for each other",
