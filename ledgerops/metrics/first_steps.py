@@ -105,6 +105,9 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
             "its sink skipped batches, and writes again"),
         "failure hidden": FirstStep("stop the query before it skips more rows, and repair what the exception blames",
             "its function hides that a write fails"),
+        "too soon": FirstStep(
+            "find out whether {topic} was created again, or who deleted its records or cut its retention",
+            "records of a topic are gone before its retention is over", _TOPIC),
         "created again": FirstStep("find out who created {topic} again, and whether it has all rows from its beginning",
             "the offsets of the topic went back", _TOPIC),
     },

@@ -2,10 +2,12 @@
 
 import re
 from itertools import islice
+from math import inf
 from typing import NamedTuple
 
 from ledgerops.diagnosis.facts.known_failures import CREATED_AGAIN, GONE, explain
 from ledgerops.diagnosis.limits import LOOKBACK_BATCHES, MOSTLY
+from ledgerops.model.head_table import offsets_read_at
 from ledgerops.model.records import Partition, Progress, SourceProgress
 from ledgerops.signals.baseline import MIN_USUAL_BATCHES
 from ledgerops.signals.query_view import QueryView
@@ -117,12 +119,36 @@ def rewound(view: QueryView) -> Rewound | None:
         where, moved = PARTITION.search(ended.exception), _moved(ended.exception)
         if where is not None and moved is not None and moved[1] < moved[0]:
             return Rewound((where[1], where[2]), *moved, ended.at, failed=True)
+        if (ends := _ends_before(view)) is not None:
+            return Rewound(*ends, ended.at, failed=True)
     for batch in islice(reversed(view.history.batches), MIN_USUAL_BATCHES):
         for source in batch.sources:
             for partition, start in source.start.items() if source.kind == "kafka" else ():
                 if (end := source.end.get(partition, start)) < start:
                     return Rewound(partition, start, end, batch.ended, failed=False)
     return None
+
+
+def _ends_before(view: QueryView) -> tuple[Partition, int, int] | None:
+    """The partition that ends furthest before what the newest batch had read, by an answer of the broker to a later
+    question, with both offsets."""
+    heads, last = view.lag.heads, view.history.last
+    if heads is None or last is None or heads.at - (heads.seconds or 0.0) < last.ended:
+        return None
+    read = ((partition, end) for source in last.sources for partition, end in source.end.items())
+    back = [(each, end, heads.latest[each]) for each, end in read if heads.latest.get(each, end) < end]
+    return max(back, key=lambda each: each[1] - each[2], default=None)
+
+
+def gone_too_soon(view: QueryView, gaps: list[Gap], at: float) -> bool:
+    """Whether what was gone at `at` had not been there for as long as the topic keeps its records: the newest batch had
+    left nothing unread. The retention is that of the newest answer: who shortens it may have done so since."""
+    heads, last = view.lag.heads, view.history.last
+    if heads is None or last is None or not gaps:
+        return False
+    partition = gaps[0].partition
+    read_all = any(each.end.get(partition, -1) >= each.latest.get(partition, inf) for each in last.sources)
+    return read_all and at - offsets_read_at(last) < heads.retention_seconds.get(partition[0], 0.0)
 
 
 def _moved(exception: str) -> tuple[int, int] | None:

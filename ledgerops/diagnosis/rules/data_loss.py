@@ -24,7 +24,7 @@ Evidence:
     offsets_lost: earliest of the newest record `offsets` - endOffset of the newest batch, over the partitions where
         that is positive; if the query failed, the difference of the offsets in the exception; if it continued,
         batch_offsets - batch_rows / the usual rows per offset
-    end_offset: endOffset of the partition in the batch where it is below startOffset, or by the exception
+    end_offset: endOffset of the batch where it is below startOffset, or by the exception; or `latest`, asked after it
     ledgerops_retention_headroom_seconds: 0: earliest is above the next offset to read
     batch_rows: numInputRows of the source in the batch whose range includes the deleted offsets
     batch_offsets: sum of endOffset - startOffset over the partitions of that batch and source
@@ -50,7 +50,7 @@ from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import QueryView
 
 EXPLAINS = ("query-failed", "statement-retries")
-LINGER_SECONDS = 600.0  # the query may continue at once, but the rows stay lost
+LINGER = 600.0  # seconds: the query may continue at once, but the rows stay lost
 CONTINUE = Remedy(
     "start the query once with failOnDataLoss = false so that it continues",
     "the checkpoint keeps the state; a new checkpoint would lose it too",
@@ -130,21 +130,21 @@ def _unread(view: QueryView, gaps: list[deleted.Gap], at: float, failed: bool) -
         component = Component("partition", f"{topic}-{partition}", topic)
         if first:
             evidence.insert(0, Evidence("offsets_lost", float(lost), "offsets", "0", at))
+    soon = failed and deleted.gone_too_soon(view, gaps, at)
     return Finding(
-        what + "; the query failed because of it" * failed,
+        what + ", sooner than the topic deletes by age" * soon + "; the query failed because of it" * failed,
         component,
         tuple(evidence),
-        (_stop_the_loss(component.detail), *([CONTINUE] if failed else [])),
+        (_stop_the_loss(component.detail, soon), *([CONTINUE] if failed else [])),
         confidence=0.95,
         began=at,
     )
 
 
-def _stop_the_loss(topic: str | None) -> Remedy:
-    why = "a longer retention takes effect at once; the topic no longer has what was deleted"
-    return first_step("data-loss", GENERAL, why, topic=topic or "the topic")
+def _stop_the_loss(topic: str | None, soon: bool = False) -> Remedy:
+    longer = "a longer retention takes effect at once; the topic no longer has what was deleted"
+    why = "the retention that it had deletes nothing so young" if soon else longer
+    return first_step("data-loss", "too soon" if soon else GENERAL, why, topic=topic or "the topic")
 
 
-RULE = Rule(
-    "data-loss", "critical", check, __doc__, EXPLAINS, linger=LINGER_SECONDS, outlives=True, at_rest=True, urgent=True
-)
+RULE = Rule("data-loss", "critical", check, __doc__, EXPLAINS, linger=LINGER, outlives=True, at_rest=True, urgent=True)

@@ -289,6 +289,43 @@ def test_offsets_that_went_back_are_those_of_a_topic_that_was_created_again(
     assert first.startswith("find out who created transactions again") and f"failOnDataLoss = {second}" in later
 
 
+OUT_OF_RANGE = (
+    "KafkaIllegalStateException: Some data may have been lost; set failOnDataLoss to false. Reason: Could not read "
+    "records in offset [6000, 6100) for topic partition transactions-0"
+)
+
+
+def failed(history, **said):
+    """A query of which the broker was asked at its end, and last told that the topic keeps records for `keeps`."""
+    return asked(history(exception=OUT_OF_RANGE), **said)
+
+
+def test_a_broker_that_ends_before_what_was_read_tells_of_a_topic_that_was_created_again(history):
+    [root] = Diagnoser()(failed(history, latest=[164], earliest=[0])).root_causes
+    assert root.summary.startswith("partition 0 of transactions went back from offset ")
+    assert root.summary.endswith("the query failed because of it") and told_by(root)["end_offset"] == 164
+    assert root.remedies[0].action.startswith("find out who created transactions again")
+
+
+@cases(
+    "said, soon",
+    ("younger than the retention", {"keeps": 3600.0}, True),
+    ("older", {"keeps": 0.1}, False),
+    ("never deleted by age, or not known", {"keeps": None}, False),
+)
+def test_what_is_gone_before_its_retention_was_not_deleted_by_it(history, said, soon):
+    [root] = Diagnoser()(failed(history, latest=[9000], earliest=[0], **said)).root_causes
+    step = "find out whether transactions was created again" if soon else "raise the retention of transactions"
+    assert ("sooner than the topic deletes by age" in root.summary) == soon
+    assert root.remedies[0].action.startswith(step)
+
+
+def test_a_query_that_had_left_rows_unread_may_have_lost_old_ones(history):
+    behind = history(exception=OUT_OF_RANGE, seconds=[1.0] * 3, backlog=[500] * 3)
+    [root] = Diagnoser()(asked(behind, [9000], [0], keeps=3600.0)).root_causes
+    assert root.remedies[0].action.startswith("raise the retention of transactions")
+
+
 def test_positions_of_another_source_that_go_back_are_no_loss(history):
     assert list(RULE.check(rewinds(history(source="Other[orders]")))) == []
 
