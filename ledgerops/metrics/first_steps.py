@@ -353,6 +353,8 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
             words={"executor": "the executor"}),
         "memory": FirstStep("raise spark.executor.memoryOverhead at the next start",
             "the reason names memory or exit code 137"),
+        "heap": FirstStep("raise spark.executor.memory at the next start, or give each batch fewer rows",
+            "its heap was full, exit code 52"),
     },
     "checkpoint-slow": {
         GENERAL: FirstStep("check the storage of the checkpoint: latency of small writes, throttling, free space")

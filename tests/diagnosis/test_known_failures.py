@@ -329,6 +329,9 @@ SPARK_4 = (
 )
 
 
+LOST = "ExecutorLostFailure (executor 3 exited caused by one of the running tasks) Reason: Command exited with code {}"
+
+
 @cases(
     "text, name",
     ("a task in local mode", f"{IN_DRIVER}{HEAP}", "driver-out-of-memory"),
@@ -336,6 +339,8 @@ SPARK_4 = (
     ("one of two ends of a fetch", FETCH, "out-of-memory"),
     ("a cause", f"{IN_TASK}java.lang.RuntimeException: failed\nCaused by: {HEAP}", "executor-out-of-memory"),
     ("a container that was killed", KILLED, "executor-out-of-memory"),
+    ("the exit code of a full heap", f"{IN_TASK}{LOST.format(52)}", "executor-out-of-memory"),
+    ("another exit code", f"{IN_TASK}{LOST.format(50)}", None),
     ("a task of which nothing tells where it ran", ANY_TASK, "out-of-memory"),
     ("a worker, as Spark 4 says it", SPARK_4, "python-worker-out-of-memory"),
     ("a broadcast with its cause", f"{TOO_LARGE}\nCaused by: {HEAP}", "broadcast-too-large"),

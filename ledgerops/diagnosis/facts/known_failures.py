@@ -19,7 +19,7 @@ REPEATED = "nothing of the failed batch was committed; it is repeated as a whole
 FAILS_AGAIN = "with the same memory the batch fails again"
 MEMORY = (
     r"OutOfMemoryError|UNABLE_TO_ACQUIRE_MEMORY|(AGGREGATE|SPILL|POINTER_ARRAY|STORE_PROVIDER)_OUT_OF_MEMORY"
-    r"|[Kk]illed by YARN for exceeding|OOMKilled"
+    r"|[Kk]illed by YARN for exceeding|OOMKilled|ExecutorLostFailure.*\bcode 52\b"
 )
 STATE_FILE = r"/state/\d+/\d+/"
 BETWEEN = r"(?: Client Error)?:? "  # a status of HTTP and its phrase, as servers and Python's clients write them

@@ -5,16 +5,16 @@ Meaning: Spark removed an executor that had not been released. Its tasks run aga
 Impact: the batch at that moment takes longer, often much longer. While cores are missing, all batches do. If executors
     are lost again and again, batches may never end.
 Diagnosis: 1. Read the reason in the finding. "OutOfMemory", "OOMKilled" or "memory limits" means too little memory: see
-    `memory-spill` and `gc-pressure`. Exit code 137 is SIGKILL, which is most often for memory, too. "heartbeat" or
-    "lost" means that the machine or the network was unreachable; "decommission", that its machine is taken away, as a
-    spot instance is.
+    `memory-spill` and `gc-pressure`. Exit code 52 means that its heap is full, 137 is SIGKILL, which is most often for
+    memory, too. "heartbeat" or "lost" means that the machine or the network was unreachable; "decommission", that its
+    machine is taken away, as a spot instance is.
     2. Compare `sum(ledgerops_executor_cores{app="APP"})` with the cores that the application asked for. If it is lower,
     no replacement has started yet.
     3. On the page of the cluster manager, check whether other applications lost executors on the same machine. If they
     did, the machine is the cause.
 Mitigation: let the query continue: Spark repeats the lost tasks. If executors run out of memory, raise
-    `spark.executor.memoryOverhead` at the next start (Python workers and RocksDB use that memory). If it is always the
-    same machine, take it out of the cluster.
+    `spark.executor.memoryOverhead` at the next start (Python workers and RocksDB use that memory), or of a full heap
+    `spark.executor.memory`. If it is always the same machine, take it out of the cluster.
 Evidence:
     executors_lost: executors in the newest sample of the host that were removed in the last 300 s; those that are idle,
         killed by the driver, released by dynamic allocation ("spark scale down") or rolled do not count
@@ -35,7 +35,9 @@ from ledgerops.signals.query_view import QueryView
 
 # a host may be named oom-1, and Spark on Kubernetes explains any exit code 137 as a "possible container OOM"
 MEMORY = re.compile(r"OutOfMemory|(?<!possible container )\bOOM(Killed)?\b|(?i:out of memory|memory limit)")
-SIGKILL = re.compile(r"(?i:code|status)\D{1,4}137\b")  # "code 137", "code is 137", "status: 137"; not a port or an id
+CODE = r"(?i:code|status)\D{1,4}%s\b"  # "code 137", "code is 137", "status: 137"; not a port or an id
+SIGKILL = re.compile(CODE % 137)
+HEAP = re.compile(rf"{CODE % 52}|OutOfMemoryError: (Java heap|GC overhead)")  # SparkExitCode.OOM is 52
 OUTSIDE_HEAP = "Python workers and RocksDB use memory outside the heap"
 REPLACE = "Spark repeats the lost tasks; a machine that does not come back must be replaced"
 FRESH_SECONDS = 300.0  # after which a replaced executor no longer explains the batch time
@@ -53,7 +55,9 @@ def check(view: QueryView) -> Iterator[Finding]:
     failed = sum(each.failed_tasks for each in lost)
     machine = f"the executor, {newest.host}," if newest.host else "the executor"
     step = first_step("executor-lost", GENERAL, REPLACE, executor=machine)
-    if MEMORY.search(reason):
+    if HEAP.search(reason):
+        step = first_step("executor-lost", "heap", "Spark ends an executor whose heap is full, with exit code 52")
+    elif MEMORY.search(reason):
         step = first_step("executor-lost", "memory", f"the reason names memory; {OUTSIDE_HEAP}")
     elif SIGKILL.search(reason):
         step = first_step("executor-lost", "memory", f"exit code 137 is SIGKILL, often for memory; {OUTSIDE_HEAP}")

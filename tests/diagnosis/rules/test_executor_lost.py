@@ -44,11 +44,13 @@ def test_an_executor_that_died_is_found(history, how, said, detail, step):
     ("YARN", "Container killed by YARN for exceeding memory limits. 5.5 GB of 5.5 GB physical memory used", "memory"),
     ("YARN, by its limit and a code", "Exceeding physical memory limits. Exit code is 137", "memory"),
     ("Kubernetes", "container state: terminated, exit code: 1, termination reason: OOMKilled", "memory"),
-    ("Java", "java.lang.OutOfMemoryError: Java heap space", "memory"),
+    ("Java", "java.lang.OutOfMemoryError: Java heap space", "heap"),
     ("the kernel", "Out of memory: Killed process 71", "memory"),
     ("standalone, killed", "Command exited with code 137", "137"),
     ("YARN, killed", "Container from a bad node: container_1_2 on host: a. Exit status: 137. Diagnostics: -", "137"),
     ("Kubernetes, killed", "exited with exit code 137(SIGKILL, possible container OOM).", "137"),
+    ("a full heap", "Command exited with code 52", "heap"),
+    ("Kubernetes, a full heap", "The executor with id 3 exited with exit code 52(JVM OOM).", "heap"),
     ("a port", "worker lost: 127.0.0.1:41379 got disassociated", "lost"),
     ("the port 137", "worker lost: 10.0.0.12:137", "lost"),
     ("a host", "worker lost: zoom-node-7:4000", "lost"),
@@ -60,8 +62,9 @@ def test_an_executor_that_died_is_found(history, how, said, detail, step):
 def test_memory_is_advised_where_the_reason_speaks_of_it_or_of_sigkill(history, reason, why):
     [finding] = RULE.check(lost(history(seconds=[5] * 6), reason))
     [step] = finding.remedies
-    assert step.action.startswith(CHECK if why == "lost" else RAISE)
+    assert step.action.startswith({"lost": CHECK, "heap": "raise spark.executor.memory at"}.get(why, RAISE))
     said = {"memory": "the reason names memory", "137": "exit code 137 is SIGKILL", "lost": "Spark repeats the lost"}
+    said["heap"] = "Spark ends an executor whose heap is full"
     assert step.why.startswith(said[why])
 
 
