@@ -67,6 +67,8 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
         "nobody": FirstStep("see in the Spark UI, page Jobs, which job runs, and which rows keep its tasks computing",
             "its tasks compute"),
         "slot": FirstStep(_SLOTS, "none of its tasks runs"),
+        "executor": FirstStep("see on the page of the cluster manager why the application gets no executor: free "
+            "cores, memory, quota", "it has no executor"),
         "broker": FirstStep("check the broker, and the network to it", "it waits for a broker"),
         "sink broker": FirstStep("check the broker of the sink, and the network to it", "it waits to send to a broker"),
         "database": FirstStep("look in the database for locks and for what its sessions wait for",

@@ -19,6 +19,11 @@ class Cluster:
         return [each for each in newest.workers if each.active] if newest is not None else []
 
     @property
+    def is_empty(self) -> bool:
+        """Whether the driver of a cluster is seen, and no executor."""
+        return not self.executors and any(sample.executors for sample in self._hosts)
+
+    @property
     def is_local(self) -> bool:
         """Whether the driver's JVM runs the tasks, too: local mode."""
         return {each.executor_id for each in self.executors} == {DRIVER}

@@ -14,7 +14,7 @@ from ledgerops.model.records import Stack, Stacks
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
-Whom = Literal["slot", "broker", "database", "storage", "python", "nobody"]
+Whom = Literal["executor", "slot", "broker", "database", "storage", "python", "nobody"]
 # how classes begin of the clients that wait for an answer; in a stack the innermost one says whose
 CLIENTS: Mapping[Whom, tuple[str, ...]] = {
     "broker": ("org.apache.kafka.clients.", "org.apache.spark.sql.kafka010."),
@@ -40,6 +40,7 @@ STILL = re.compile(
     r"|org\.rocksdb|org\.apache\.hadoop\.(net|io\.nativeio))\."
 )
 WORDS: Mapping[Whom, str] = {
+    "executor": "wait{s} for an executor: there is none",
     "slot": "wait{s} for a free slot",
     "broker": "wait{s} for the broker",
     "database": "wait{s} for the database",
@@ -83,14 +84,15 @@ class Waiting(NamedTuple):
 
 @once
 def waiting(view: QueryView) -> Waiting | None:
-    """A slot, where none of its tasks runs. Else the same in two looks in a row; None where one of them shows anything
-    else."""
+    """An executor or a slot, where none of its tasks runs. Else the same in two looks in a row; None where one of them
+    shows anything else."""
     running, looks = view.run.unfinished, view.history.stacks
     if running is None or running.moved is None:
         return None
     pending = (running.tasks or 0) - (running.tasks_done or 0)
     if pending > 0 and running.tasks_running == 0 and not moves(view):
-        return Waiting("slot", pending, "", holders=_holders(view))
+        whom: Whom = "executor" if view.cluster.is_empty else "slot"
+        return Waiting(whom, pending, "", holders=_holders(view))
     if len(looks) < 2 or not looks[0].at < looks[1].at:
         return None
     if not view.now - MAX_SAMPLE_AGE_SECONDS <= looks[0].at <= looks[1].at <= view.now:
@@ -154,7 +156,7 @@ def steps(view: QueryView) -> tuple[Remedy, ...]:
         return (first_step("query-stuck", "going on", "started again, it has the same to do"),)
     if found is not None and found.whom == "nobody":
         return (first_step("query-stuck", found.whom, f"{found.words}; started again, it has the same to compute"),)
-    if found is not None and found.whom == "slot":
+    if found is not None and found.whom in ("executor", "slot"):
         return (first_step("query-stuck", found.whom, f"{found.words}; started again, they wait again"),)
     return _dump(view), RESTART
 

@@ -7,7 +7,8 @@ Meaning: Spark reports a batch only when it has ended. A batch that hangs report
     One earlier batch that hung does not count as usual. What its tasks wait for is said where two looks show it.
     Time in which the whole driver stood still (a suspended machine or container) does not count.
     The first batch of a run may take long. It counts as stuck after five minutes in which no task ended and no job
-    began, or after one minute in which no job runs and the driver uses hardly any CPU.
+    began, or after one minute in which no job runs and the driver uses hardly any CPU. That its tasks wait and the
+    application has no executor is said after a minute, as info: a cluster may have to bring up machines first.
 Impact: the query writes no results. The backlog grows without being reported; watermark and state do not change.
 Diagnosis: 1. `ledgerops_batch_running_seconds{app="APP",query="QUERY"}` is how long the batch has run,
     `time() - ledgerops_last_seen_timestamp_seconds{app="APP",query="QUERY"}` how long nothing was reported. If only the
@@ -63,9 +64,11 @@ def check(view: QueryView) -> Iterator[Finding]:
 def _hanging(view: QueryView, running: Running) -> Iterator[Finding]:
     seconds, limit = view.run.unfinished_seconds or 0.0, limits(view)
     ran = seconds - stood_still(view, running.since, running.since + seconds)
-    if ran <= limit.warning or first_batch_moves(view):
-        return
     going_on, found = moves(view), waiting(view)
+    alone = found is not None and found.whom == "executor" and ran > MIN_WAITING_SECONDS
+    early = ran <= limit.warning or first_batch_moves(view)
+    if early and not alone:
+        return
     stuck = ran > limit.stuck and not going_on and not (found and found.whom == "nobody")
     phase = running.message.strip()  # an event log has none
     reports = f"; Spark reports: {phase}" if phase else ""
@@ -76,7 +79,7 @@ def _hanging(view: QueryView, running: Running) -> Iterator[Finding]:
         Evidence(RUNNING.name, seconds, "seconds", f"<= {limit.stuck if stuck else limit.warning:.0f}", view.now),
         phase or None,
         running.since,
-        at_most="critical" if stuck else "warning",
+        at_most="info" if early else "critical" if stuck else "warning",
     )
 
 

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.query_stuck import RULE
-from ledgerops.model.records import DriverCode, Running, Stack
+from ledgerops.model.records import DriverCode, Executor, Running, Stack
 from ledgerops.signals.query_view import QueryView
 from tests.diagnosis.rules.broker import asked
 from tests.diagnosis.rules.crowd import beside, looked_at, neighbour, suspended, watched
@@ -298,6 +298,32 @@ def test_a_batch_none_of_whose_tasks_runs_waits_for_others_to_end(history, done,
     assert finding.summary.partition("Processing new data")[2].removeprefix("; its tasks still end") == words
     assert finding.remedies[0].action.startswith("see in the Spark UI, page Stages, whose tasks run") is bool(words)
     assert len(finding.remedies) == 1 or not words
+
+
+DRIVER = Executor("driver", True, 0, 0, 0, 0, 90.0, 0.1, 2**20, 2**29, 2**28)
+ONE = replace(DRIVER, executor_id="1", cores=2)
+
+
+@cases(
+    "executors, running, runs, severity",
+    ("the first batch, after a minute", [DRIVER], 61, 0, "info"),
+    ("it may wait so long", [DRIVER], 59, 0, None),
+    ("it has waited five minutes", [DRIVER], 301, 0, "critical"),
+    ("an executor is there", [DRIVER, ONE], 61, 0, None),
+    ("it runs a task by now", [DRIVER], 61, 2, None),
+    ("Spark tells of no executor, nor of the driver", [], 61, 0, None),
+)
+def test_a_batch_whose_application_has_no_executor_waits_for_one(history, executors, running, runs, severity):
+    view = history(warm=0, running=running, message="Processing new data")
+    waits = {"jobs": 1, "tasks": 2, "tasks_done": 0, "tasks_running": runs, "moved": view.now - running}
+    view.history.running = replace(view.history.running, **waits)
+    hosts = [replace(host, executors=tuple(executors)) for host in view.hosts]
+    verdict = Diagnoser()(QueryView(view.history, view.now, deque(hosts)))
+
+    assert [each.severity for each in verdict.root_causes] == ([severity] if severity else [])
+    for root in verdict.root_causes:
+        assert root.summary.endswith("; its 2 tasks wait for an executor: there is none")
+        assert root.remedies[0].action.startswith("see on the page of the cluster manager")
 
 
 @cases(
