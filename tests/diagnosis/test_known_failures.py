@@ -84,6 +84,8 @@ EXAMPLES = {
     "table-gone": "[TABLE_OR_VIEW_NOT_FOUND] The table or view orders cannot be found. SQLSTATE: 42P01",
     "throttled": "software.amazon.awssdk.services.kinesis.model.ProvisionedThroughputExceededException: Rate exceeded",
     "disk-full": FULL_DISK,
+    "local-file-gone": f"{LOST_TASK.format(executor='3')}java.nio.file.NoSuchFileException: "
+    "/tmp/spark-1/executor-2/blockmgr-3/01/shuffle_7_51_0.index",
     "python-worker-out-of-memory": f"{LOST_TASK.format(executor='3')}org.apache.spark.api.python.PythonException: "
     "Traceback (most recent call last):\nMemoryError",
     "driver-python-out-of-memory": f"{OF_FUNCTION}MemoryError: Unable to allocate 30 GiB",
@@ -192,6 +194,7 @@ def test_any_other_exception_is_not_explained(text):
     assert explain(text) is None
 
 
+LOCAL = "java.io.FileNotFoundException: /tmp/blockmgr-3/0c/temp_shuffle_5 "
 IN_LIBRARY = "org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 4.0 failed 4 times: "
 CUT = "com.fasterxml.jackson.core.io.JsonEOFException: Unexpected end-of-input in field name"
 IN_LOG = (
@@ -252,6 +255,8 @@ IN_LOG = (
         f"IllegalStateException: Log file was malformed: failed to{IN_LOG}",
         "checkpoint-log-torn",
     ),
+    ("a folder that a cleaner of /tmp deleted", f"{LOCAL}(No such file or directory)", "local-file-gone"),
+    ("one that is there and may not be read", f"{LOCAL}(Permission denied)", "no-permission"),
     ("a file that nobody may change", "FileNotFoundException: /cp/o (Operation not permitted)", "no-permission"),
     ("a damaged row", "[STATE_STORE_ROW_CHECKSUM_VERIFICATION_FAILED] Row checksum", "state-unreadable"),
     ("a store that was not loaded in time", f"{LOADING.format('UNCATEGORIZED')}{TIMED_OUT}", None),

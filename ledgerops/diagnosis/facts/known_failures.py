@@ -275,6 +275,14 @@ KNOWN = (
         "the batch that failed is repeated at the next start; nothing that was committed is lost",
     ),
     _known(
+        "local-file-gone",
+        r"NoSuchFileException: \S*/(blockmgr-|(temp_)?shuffle_)"
+        r"|FileNotFoundException: \S*/(blockmgr-|(temp_)?shuffle_)\S* \(No such file",
+        "a file that Spark keeps on a local disk is gone",
+        "find out whether spark.local.dir of its machine is full, or what deletes old files there (a cleaner of /tmp)",
+        "these files are needed for as long as the application runs; the batch is repeated at the next start",
+    ),
+    _known(
         "python-worker-out-of-memory",
         r"\bMemoryError\b",
         "a Python worker ran out of memory",
