@@ -82,6 +82,8 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
         "application": FirstStep("repair what ended the application, then start it again with the same checkpoint",
             "only its application failed"),
         "jvm": FirstStep(_HOW_ENDED, "the JVM of its driver ended by itself, or was killed"),
+        "checkpoint": FirstStep("give each of the two a checkpointLocation of its own, and find out what was not read",
+            "another query began with its checkpoint"),
         "vanished": FirstStep("check whether the Spark server of the query still runs, and read the end of its log",
             "it vanished"),
     },

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
+from math import inf
 
 from ledgerops.diagnosis.facts.known_failures import SCHEMA_EVOLVED, explain
 from ledgerops.diagnosis.limits import FAR_TIMES
 from ledgerops.model.finding import Evidence
-from ledgerops.model.history import Ended
+from ledgerops.model.history import Ended, History
 from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
@@ -39,6 +40,25 @@ def application_error(view: QueryView) -> str | None:
     if ended is None or any(ended.stopped_by(other.ended, view.others) for other in view.others):
         return None
     return ended.application_error
+
+
+def same_checkpoint(view: QueryView) -> Sequence[History]:
+    """The others that ran with the same checkpoint at the same time: a query that was renamed goes on with it."""
+
+    def span(history: History) -> tuple[float, float]:
+        return history.started_at or 0.0, inf if history.ended is None else history.ended.at
+
+    began, end = span(view.history)
+    same = [each for each in view.others if each.query_id is not None and each.query_id == view.history.query_id]
+    return [each for each in same if began < span(each)[1] and span(each)[0] < end]
+
+
+def replaced_by(view: QueryView) -> History | None:
+    """The query with whose start Spark stopped this one, as it runs one with a checkpoint: it says nothing of it."""
+    ended, began = view.history.ended, view.history.started_at or 0.0
+    if ended is None or ended.exception is not None or ended.lost:
+        return None
+    return next((other for other in same_checkpoint(view) if (other.started_at or 0.0) > began), None)
 
 
 def memory_left(view: QueryView) -> Sequence[Evidence]:

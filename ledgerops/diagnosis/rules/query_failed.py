@@ -21,16 +21,16 @@ Evidence:
     failed_at_offset: the offset that the exception names
     application_errors: `terminated` records of the run with an application_error
     available_bytes: of an application that lost its JVM: memory_available_bytes of the newest record `host`
+    seconds_beside_another: of a query without an exception: its end - a later start with the same query id
     seconds_without_a_sign: of a run that vanished: its recorded end - the end of its newest batch, or its start
 """
 
 from collections.abc import Iterator
-from math import inf
 
 from ledgerops.common.format import duration
 from ledgerops.diagnosis.facts.context import may_read_files, writes_itself
 from ledgerops.diagnosis.facts.exception_text import error_class, exception_class, first_line, place, raised_at
-from ledgerops.diagnosis.facts.failures import application_error, failures, memory_left
+from ledgerops.diagnosis.facts.failures import application_error, failures, memory_left, replaced_by, same_checkpoint
 from ledgerops.diagnosis.facts.known_failures import GONE, RESUME, explain
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.first_steps import GENERAL, first_step
@@ -69,6 +69,8 @@ def check(view: QueryView) -> Iterator[Finding]:
         yield _vanished(view, ended)
     if ended is not None and (error := application_error(view)) is not None:
         yield _with_application(view, ended, error)
+    if ended is not None and (other := replaced_by(view)) is not None:
+        yield _replaced(view, ended, other)
     if ended is None or ended.exception is None:
         return
     line = first_line(ended.exception)
@@ -80,9 +82,9 @@ def check(view: QueryView) -> Iterator[Finding]:
     offset = place(ended.exception)[2]
     if offset is not None:
         evidence.append(Evidence("failed_at_offset", float(offset), "offsets", "none named", ended.at))
-    others = view.others
-    stopped = sorted(each.query for each in others if each.ended is not None and each.ended.stopped_by(ended, others))
-    same = sorted(each.query for each in others if _shares_checkpoint(view.history, each))
+    ends = ((each.query, each.ended) for each in view.others if each.ended is not None)
+    stopped = sorted(name for name, end in ends if end.stopped_by(ended, view.others))
+    same = sorted(each.query for each in same_checkpoint(view))
     failure = explain(ended.exception, may_read_files(view))
     step = REPAIR if failure is None else failure.first_step
     resume = WITH_ITS_WRITES if writes_itself(view) else WITH_CHECKPOINT
@@ -103,15 +105,6 @@ def check(view: QueryView) -> Iterator[Finding]:
     )
 
 
-def _shares_checkpoint(history: History, other: History) -> bool:
-    """Whether another ran with the same checkpoint at the same time: a query that was renamed goes on with it."""
-    if other.query_id is None or other.query_id != history.query_id:
-        return False
-    began, other_began = (each.started_at or 0.0 for each in (history, other))
-    end, other_end = (each.ended.at if each.ended is not None else inf for each in (history, other))
-    return began < other_end and other_began < end
-
-
 def _after(view: QueryView) -> str:
     newest = view.history.last
     return f"after batch {newest.batch_id}" if newest is not None else "before its first batch"
@@ -127,6 +120,16 @@ def _with_application(view: QueryView, ended: Ended, error: str) -> Finding:
         confidence=1.0,
         began=ended.at,
     )
+
+
+def _replaced(view: QueryView, ended: Ended, other: History) -> Finding:
+    return Finding(
+        f"Spark stopped the query {_after(view)}: {other.query} began with its checkpoint",
+        Component("query", view.query, "checkpoint"),
+        (Evidence("seconds_beside_another", ended.at - (other.started_at or 0.0), "seconds", "0", ended.at),),
+        (first_step("query-failed", "checkpoint", "a checkpoint belongs to one query: the other one goes on with it"),),
+        confidence=0.9, began=ended.at, at_most="warning",
+    )  # fmt: skip
 
 
 def _vanished(view: QueryView, ended: Ended) -> Finding:

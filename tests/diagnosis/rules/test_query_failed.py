@@ -309,6 +309,29 @@ def test_only_a_query_that_ran_at_the_same_time_shares_its_checkpoint(history, b
     assert ("; its checkpoint is also that of totals" in finding.summary) is named
 
 
+@cases(
+    "began, exception, query_id, found",
+    ("while it ran", -1.0, None, "q", True),
+    ("after it had ended, as a query that was renamed", 1.0, None, "q", False),
+    ("before it", -900.0, None, "q", False),
+    ("its exception says more", -1.0, "bad row", "q", True),
+    ("with a checkpoint of its own", -1.0, None, "other", False),
+)
+def test_a_query_that_spark_stops_as_another_begins_with_its_checkpoint_is_found(
+    history, began, exception, query_id, found
+):
+    view, other = history(), remembered([batch(0)], "totals")
+    view.history.query_id, other.query_id = "q", query_id
+    view.history.end(view.now, view.history.run_id, exception, None)
+    other.started_at = view.now + began
+    told = list(RULE.check(QueryView(view.history, view.now, others=[other])))
+
+    assert bool(told) is found
+    for finding in told:
+        assert finding.summary.endswith(": totals began with its checkpoint") is (exception is None)
+        assert finding.at_most == ("warning" if exception is None else "critical")
+
+
 RESTART, AGAIN = "start the query with the same checkpoint", "start the query again with the same checkpoint"
 MERGE = "a table that it writes takes new columns only with mergeSchema"
 VACUUM = "VACUUM, snapshot expiry and lifecycle rules on the source, and keep the checkpoint"
