@@ -56,10 +56,10 @@ class OffsetClient:
         seconds, began = float(question["seconds"]), time.monotonic()
         asked = [(topic, partition) for topic, partition in question["partitions"]]
         newest, oldest = ask_offsets(self._admin, asked, ENDS, seconds)
-        if any(error.code() == KafkaError._UNKNOWN_PARTITION for error in newest.errors.values()):
-            left = max(0.1, began + seconds - time.monotonic())
-            self._renew({topic for topic, _ in newest.errors}, left)
-            newest, oldest = ask_offsets(self._admin, asked, ENDS, left)
+        unknown = KafkaError._UNKNOWN_PARTITION
+        if grown := {topic for (topic, _), error in newest.errors.items() if error.code() == unknown}:
+            self._renew(grown, began + seconds)
+            newest, oldest = ask_offsets(self._admin, asked, ENDS, max(0.1, began + seconds - time.monotonic()))
         took = round(time.monotonic() - began, 4)
         refused, withheld = (_errors(newest, final) + _errors(oldest, final) for final in (True, False))
         latest, earliest = _by_topic(newest), _by_topic(oldest)
@@ -68,13 +68,13 @@ class OffsetClient:
         topics = [topic for topic in question["settings"] if topic in latest]
         return {**found, "settings": self._settings(topics, seconds) if topics else {}}
 
-    def _renew(self, topics: Iterable[str], seconds: float) -> None:
-        """Reads anew how many partitions the topics have: librdkafka remembers that for minutes."""
+    def _renew(self, topics: Iterable[str], until: float) -> None:
+        """Reads anew, until then, how many partitions the topics have: librdkafka remembers that for minutes."""
         from confluent_kafka import KafkaException
 
         for topic in topics:
             with suppress(KafkaException):
-                self._admin.list_topics(topic, timeout=seconds)
+                self._admin.list_topics(topic, timeout=max(0.1, until - time.monotonic()))
 
     def _settings(self, topics: Iterable[str], seconds: float) -> dict[str, dict[str, str]]:
         """The settings of topics; empty for a topic whose settings could not be read."""
