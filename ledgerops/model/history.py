@@ -262,11 +262,10 @@ class History:
         self.running = None
         if self.last is None or (self.plan is not None and self.plan.waits_for_more):
             return
-        known = {partition: heads[-1] for partition, (heads, _) in self.head_times.items()}
         for source in self.last.sources:
             if source.latest == source.end:
-                still = [(each, head) for each, head in source.latest.items() if known.get(each) == head]
-                note_heads(self.head_times, at, still)
+                known = ((each, head) for each, head in source.latest.items() if each in self.head_times)
+                note_heads(self.head_times, at, [(each, h) for each, h in known if self.head_times[each][0][-1] == h])
 
     def end(self, at: float, run_id: str, exception: str | None, error_class: str | None, **marks: Any) -> None:
         """The run ended at `at` (epoch seconds), with the marks of `Ended`. The end of the run before may be heard of
