@@ -117,11 +117,13 @@ class FindingHistory:
 
     def causes(self, period: FindingPeriod) -> tuple[str, ...]:
         """What explains it, told then or later: of a batch that hangs the cause may be known after its end only."""
-        return period.causes or tuple(each.finding.rule for each in self.periods if self._tells(each, period))[:1]
+        later = self.later_cause(period)
+        return period.causes or (() if later is None else (later.finding.rule,))
 
-    def told_by(self, period: FindingPeriod) -> Sequence[FindingPeriod]:
-        """What this period explains that it did not explain then."""
-        return [each for each in self.periods if not each.causes and self._tells(period, each)]
+    def later_cause(self, period: FindingPeriod) -> FindingPeriod | None:
+        """What explains it as is known by now; of a chain its beginning."""
+        cause = next((each for each in self.periods if self._tells(each, period)), None)
+        return None if cause is None else self.later_cause(cause) or cause
 
     def _tells(self, cause: FindingPeriod, period: FindingPeriod) -> bool:
         """Whether a root cause began no later than another period, held for most of it, and explains it: by its rule,
@@ -130,6 +132,7 @@ class FindingHistory:
         covered = min(until, over, self.last) - max(cause.began, period.began)
         if (
             cause.root is None
+            or cause.causes  # another one explained it then
             or cause.finding.severity == "info"
             or cause.began > period.began + BEGIN_SECONDS
             or covered < MIN_COVERED_SHARE * (min(until, self.last) - period.began)

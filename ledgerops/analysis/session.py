@@ -2,6 +2,7 @@
 
 import math
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -226,15 +227,17 @@ class Investigation:
 
     def _incidents(self, shown: Iterable[str], moment: float) -> list[dict[str, Any]]:
         """What was a root cause at any time, the worst first, of equal ones what takes most."""
-        periods = [
-            period
-            for query in shown
-            if query in self.findings
-            for period in self.findings[query].periods
-            if not self.findings[query].causes(period)
-        ]
+        periods, told = [], defaultdict[int, list[FindingPeriod]](list)
+        for findings in (self.findings[query] for query in shown if query in self.findings):
+            for period in findings.periods:
+                if period.causes:
+                    continue
+                if (cause := findings.later_cause(period)) is not None:
+                    told[id(cause)].append(period)
+                else:
+                    periods.append(period)
         periods = [each for each in periods if not any(_is_precise(other, each) for other in periods)]
-        found = [self._incident(period, moment) for period in periods]
+        found = [self._incident(period, told[id(period)], moment) for period in periods]
         return sorted(
             found, key=lambda each: (-SEVERITIES.index(each["severity"]), -(each["share"] or 0.0), -each["seconds"])
         )
@@ -253,13 +256,13 @@ class Investigation:
             if not self.findings[query].causes(each) and each.finding.severity != "info"
         ]
 
-    def _incident(self, period: FindingPeriod, moment: float) -> dict[str, Any]:
-        """A period as an incident: `ended` says whether it was over by itself, or ended with its run or the source."""
+    def _incident(self, period: FindingPeriod, told: Sequence[FindingPeriod], moment: float) -> dict[str, Any]:
+        """A period as an incident, with what it is `told` to explain by now: `ended` says whether it was over by
+        itself, or ended with its run or the source."""
         run = self.replay.registry.queries[period.query].history.ended
         until = period.until if period.until is not None else run.at if run is not None else moment
         held = "with the run" if period.with_run or run is not None else "with the source"
         found = period.root or period.finding
-        told = self.findings[period.query].told_by(period)
         explained = [rule for rule in (each.finding.rule for each in told) if rule not in found.explains]
         return {
             **finding_document(replace(found, explains=(*found.explains, *explained))), "query": period.query,

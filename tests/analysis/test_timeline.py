@@ -304,6 +304,7 @@ def test_the_incidents_are_the_same_with_and_without_a_timeline(drill):
 
 
 HANG, TOOK = found("query-stuck", 60), found("slow-sink", 60, share=0.98)
+SKEWED = [(at, [found("key-skew", 60, ("slow-sink",))], [TOOK]) for at in (125, 130)]
 
 
 @cases(
@@ -312,6 +313,7 @@ HANG, TOOK = found("query-stuck", 60), found("slow-sink", 60, share=0.98)
     ("it took little of it", [(90, [HANG]), (120, [found("slow-sink", 60, share=0.2)])], ()),
     ("it began in a later batch", [(90, [HANG]), (120, [found("slow-sink", 100, share=0.98)])], ()),
     ("it was known before the batch hung", [(70, [TOOK]), (90, [TOOK, HANG]), (120, [TOOK])], ()),
+    ("another explained that then", [(90, [HANG]), (120, [TOOK]), *SKEWED], ()),
     ("it is no harm", [(90, [HANG]), (120, [found("slow-sink", 60, severity="info", share=0.98)])], ()),
     ("a symptom takes no time", [(90, [HANG]), (120, [found("falling-behind", 60, share=0.98)])], ()),
 )
