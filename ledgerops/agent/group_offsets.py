@@ -22,7 +22,10 @@ class OffsetCommitter:
         self._lock = threading.Lock()
 
     def collect(self) -> None:
-        """Commits what is new. Raises the first error after all groups were tried; the next call tries again."""
+        """Commits what is new. Raises BrokerError for the first group that the broker refuses, after all were tried.
+
+        A broker that is away is told of by the question for the heads. The next call tries again.
+        """
         with self._lock:
             self._commit(ANSWER_SECONDS)
 

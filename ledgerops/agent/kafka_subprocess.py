@@ -94,8 +94,8 @@ class OffsetClient:
         return found
 
     def _commit(self, question: Mapping[str, Any]) -> dict[str, Any]:
-        """Commits each group's offsets; `failed` says why not, by group. Of those `later` names the groups that just
-        need time, and `refused` those that another client would not get."""
+        """Commits each group's offsets; `failed` says why not, by group. Of those `later` names the groups of which the
+        broker said nothing, or that just need time, and `refused` those that another client would not get."""
         from confluent_kafka import KafkaError, KafkaException
 
         moving = (  # the coordinator of the groups, or it has just been made
@@ -114,11 +114,13 @@ class OffsetClient:
                     raise KafkaException(refused)
             except TimeoutError:
                 failed[group] = self._reason()
+                later.append(group)
             except KafkaException as error:
                 failed[group] = reason_of(self._client, error)
-                if error.args[0].code() in moving:
+                code = error.args[0].code()
+                if code < 0 or code in moving:  # below zero are librdkafka's own: no answer came
                     later.append(group)
-                elif error.args[0].code() in final:
+                elif code in final:
                     refusals.append(group)
         return {"failed": failed, "later": later, "refused": refusals}
 

@@ -179,6 +179,8 @@ class Admin:
     ("it has members", KafkaError.UNKNOWN_MEMBER_ID, [], ["g"]),
     ("its coordinator moves", KafkaError.NOT_COORDINATOR, ["g"], []),
     ("the client has lost its way", KafkaError.FENCED_LEADER_EPOCH, [], []),
+    ("it does not answer", KafkaError._TIMED_OUT, ["g"], []),
+    ("its connection is gone", KafkaError._TRANSPORT, ["g"], []),
 )
 def test_what_the_broker_will_not_do_is_told_from_what_may_change(code, later, refused):
     asker = OffsetClient(KafkaClient("127.0.0.1:1"))
@@ -200,14 +202,13 @@ def test_queries_that_come_and_go_leave_nothing_behind():
     assert list(made._committed) == ["query_4"]
 
 
-def test_a_dead_broker_is_an_error_each_time_and_does_not_hold_up_the_end(monkeypatch):
+def test_a_broker_that_is_away_is_no_failure_of_the_collector_and_does_not_hold_up_the_end(monkeypatch):
     monkeypatch.setattr("ledgerops.agent.group_offsets.ANSWER_SECONDS", 60.0)
     monkeypatch.setattr("ledgerops.agent.group_offsets.LAST_SECONDS", 0.5)
     made = committer(reading(), asks(lambda: KafkaClient("127.0.0.1:1")))
     for _ in range(2):
-        with pytest.raises(BrokerError):
-            made._commit(0.5)
+        made._commit(0.5)
+    assert made._due()  # it is owed still
     began = time.monotonic()
-    with pytest.raises(BrokerError):
-        made.close()
+    made.close()
     assert time.monotonic() - began < 60.0
