@@ -128,14 +128,14 @@ class FindingHistory:
     def _tells(self, cause: FindingPeriod, period: FindingPeriod) -> bool:
         """Whether a root cause began no later than another period, held for most of it, and explains it: by its rule,
         or as what took the time of a batch that hung and ended."""
-        until, over = (math.inf if each.until is None else each.until for each in (period, cause))
-        covered = min(until, over, self.last) - max(cause.began, period.began)
+        over = self.last if cause.until is None else min(cause.until, self.last)
+        if over < period.began or cause.began > period.began + BEGIN_SECONDS or cause.root is None:
+            return False  # first, as most of a long recording are of another time
+        until = self.last if period.until is None else min(period.until, self.last)
         if (
-            cause.root is None
-            or cause.causes  # another one explained it then
+            cause.causes  # another one explained it then
             or cause.finding.severity == "info"
-            or cause.began > period.began + BEGIN_SECONDS
-            or covered < MIN_COVERED_SHARE * (min(until, self.last) - period.began)
+            or min(until, over) - max(cause.began, period.began) < MIN_COVERED_SHARE * (until - period.began)
         ):
             return False
         if period.finding.rule == HANG and cause.finding.rule in TIMED:
