@@ -28,6 +28,12 @@ def offsets_read(view: QueryView) -> list[int]:
     return [max((source.read for source in batch.sources), default=0) for batch in newest]
 
 
+def is_full(source: SourceProgress, cap: int) -> bool:
+    """Whether a batch read as much from a source as its cap allows: Spark divides it among the partitions, and rounds
+    the part of each down."""
+    return source.read > cap - max(1, len(source.end))
+
+
 def each_source(batches: Sequence[Progress]) -> list[tuple[SourceProgress, ...]]:
     """What these batches of a run say of each source."""
     return list(zip(*(batch.sources for batch in batches), strict=False))

@@ -8,10 +8,9 @@ from ledgerops.diagnosis.profile import Profile, on_rows, profile
 from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
-from ledgerops.signals.rate_cap import CAP_BATCHES, ROOM_SHARE, UNKNOWN_OPTION, cap_of, each_source
+from ledgerops.signals.rate_cap import CAP_BATCHES, ROOM_SHARE, UNKNOWN_OPTION, cap_of, each_source, is_full
 from ledgerops.signals.rates import arrival_between
 
-MIN_CAP_SHARE = 0.9  # of the cap: Spark divides it among the partitions, and rounds
 SOON_SECONDS = 600.0  # a backlog that clears sooner needs no restart with another cap
 
 
@@ -38,7 +37,7 @@ def held_back(view: QueryView) -> Held | None:
     if cap is None or len(latest) < CAP_BATCHES:
         return None
     (option, limit), found = cap, profile(view)
-    capped = [each for each in each_source(latest) if min(batch.read for batch in each) >= MIN_CAP_SHARE * limit]
+    capped = [each for each in each_source(latest) if all(is_full(batch, limit) for batch in each)]
     arrived = arrival_between(view.batches[-RECENT_BATCHES], view.batches[-1], {})  # in offsets
     held = [each[-1] for each in capped if each[-1].left and arrived.get(each[-1].name)]
     if found is None or not held:

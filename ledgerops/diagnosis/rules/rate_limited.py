@@ -39,14 +39,14 @@ from statistics import median
 
 from ledgerops.common.format import counted, duration
 from ledgerops.diagnosis.facts import growth
-from ledgerops.diagnosis.facts.held_back import MIN_CAP_SHARE, held_back
+from ledgerops.diagnosis.facts.held_back import held_back
 from ledgerops.diagnosis.facts.unread import MIN_LAG_SECONDS, aged, unread
 from ledgerops.diagnosis.rule import Rule, confidence
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.metrics.pressure import LAG
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Setting
 from ledgerops.signals.query_view import QueryView
-from ledgerops.signals.rate_cap import CAP_BATCHES, ROOM_SHARE, UNKNOWN_OPTION, cap_of, offsets_read
+from ledgerops.signals.rate_cap import CAP_BATCHES, ROOM_SHARE, UNKNOWN_OPTION, cap_of, is_full, offsets_read
 
 MORE_ROWS = "more rows in a batch hardly make it longer: it would keep up, unless the sink needs the cap"
 
@@ -131,7 +131,7 @@ def ruled_out(view: QueryView) -> str | None:
     cap, latest = cap_of(view), view.baseline.steady[-CAP_BATCHES:]
     if cap is None or not latest or held_back(view) is not None:
         return None
-    if max(offsets_read(view)) < MIN_CAP_SHARE * cap[1]:
+    if not any(is_full(source, cap[1]) for batch in latest for source in batch.sources):
         return f"batches read at most {max(offsets_read(view)):,} of the {cap[1]:,} offsets that {cap[0]} allows"
     return None
 

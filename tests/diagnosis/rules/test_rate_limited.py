@@ -48,6 +48,12 @@ def test_it_is_found(history, case):
     assert [each.component.detail for each in RULE.check(history(**case))] == ["maxOffsetsPerTrigger"]
 
 
+@cases("read, found", ("rounded down in each", (2, 2), True), ("less", (2, 1), False))
+def test_a_cap_is_used_up_by_what_spark_rounds_it_down_to_in_each_partition(history, read, found):
+    case = held(rows=sum(read), read=[read] * 12, backlog=GROWS, plan={"rate_limits": {"maxOffsetsPerTrigger": "5"}})
+    assert bool(list(RULE.check(history(**case)))) == found
+
+
 @cases(
     "add_batch, stages",
     ("tasks take all of it", 0.55, [stage(records=[2, 3], seconds=[0.2, 0.2], began=0.3, wall=0.55)]),
