@@ -89,6 +89,9 @@ EXAMPLES = {
     "python-worker-out-of-memory": f"{LOST_TASK.format(executor='3')}org.apache.spark.api.python.PythonException: "
     "Traceback (most recent call last):\nMemoryError",
     "driver-python-out-of-memory": f"{OF_FUNCTION}MemoryError: Unable to allocate 30 GiB",
+    "state-out-of-memory": f"{LOST_TASK.format(executor='3')}org.apache.spark.SparkException: "
+    "[CANNOT_LOAD_STATE_STORE.HDFS_STORE_PROVIDER_OUT_OF_MEMORY] An error occurred during loading state.\n"
+    "Caused by: java.lang.OutOfMemoryError: Java heap space",
     "executor-out-of-memory": f"{LOST_TASK.format(executor='3')}java.lang.OutOfMemoryError: Java heap space",
     "broadcast-too-large": f"{OF_FUNCTION}py4j.protocol.Py4JJavaError: An error occurred while calling o9.parquet.\n: "
     f"{TOO_LARGE}",
@@ -265,7 +268,7 @@ IN_LOG = (
     ("a log without its version", "[INVALID_LOG_VERSION.EXACT_MATCH_VERSION] U", None),
     ("a class of a jar", f"{IN_LIBRARY}java.lang.NoClassDefFoundError: org/a/Client", "library-missing"),
     ("a name that a module lacks", f"{IN_LIBRARY}ImportError: cannot import name 'x' from 'orders'", None),
-    ("no memory for the state", LOADING.format("HDFS_STORE_PROVIDER_OUT_OF_MEMORY"), "out-of-memory"),
+    ("no memory for the state", LOADING.format("HDFS_STORE_PROVIDER_OUT_OF_MEMORY"), "state-out-of-memory"),
     ("another operator", "[STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA] S", "state-schema-changed"),
     ("other sources", f"assertion failed: There are [1] {NUMBERS} [2] sources requested", "state-schema-changed"),
     ("another setting", "[STATE_STORE_INVALID_CONFIG_AFTER_RESTART] Cannot change x", "state-schema-changed"),

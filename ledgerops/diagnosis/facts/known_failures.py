@@ -298,6 +298,14 @@ KNOWN = (
         FAILS_AGAIN,
     ),
     _known(
+        "state-out-of-memory",
+        MEMORY,
+        "the state does not fit into the memory of the process that keeps it",
+        "see how many rows the state holds, and whether a watermark or a time to live removes any",
+        f"{FAILS_AGAIN}; without RocksDB all of the state is kept on the heap",
+        within="STORE_PROVIDER_OUT_OF_MEMORY",
+    ),
+    _known(
         "executor-out-of-memory",
         MEMORY,
         "an executor ran out of memory",

@@ -74,13 +74,10 @@ def check(view: QueryView) -> Iterator[Finding]:
     if ended is None or ended.exception is None:
         return
     line = first_line(ended.exception)
-    kind = error_class(ended.error_class, line) or "no error class"
-    newest = view.history.last
     evidence = [failures(view, ended.at)]
-    if newest is not None:
+    if (newest := view.history.last) is not None:
         evidence.append(Evidence("failed_batch_id", newest.batch_id + 1.0, "count", "it is repeated", ended.at))
-    offset = place(ended.exception)[2]
-    if offset is not None:
+    if (offset := place(ended.exception)[2]) is not None:
         evidence.append(Evidence("failed_at_offset", float(offset), "offsets", "none named", ended.at))
     ends = ((each.query, each.ended) for each in view.others if each.ended is not None)
     stopped = sorted(name for name, end in ends if end.stopped_by(ended, view.others))
@@ -92,7 +89,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     again = WITH_A_COPY if failure is not None and failure.name in GONE else again
     steps = (step,) if RESUME in step.action and again is resume else (step, again)
     yield Finding(
-        f"the query failed {_after(view)} ({kind}): {line}"
+        f"the query failed {_after(view)} ({error_class(ended.error_class, line) or 'no error class'}): {line}"
         + (f"; {failure.happened}" if failure is not None else "")
         + raised_at(ended.exception)
         + (f"; its checkpoint is also that of {', '.join(same)}" if same else "")
@@ -111,12 +108,15 @@ def _after(view: QueryView) -> str:
 
 
 def _with_application(view: QueryView, ended: Ended, error: str) -> Finding:
-    jvm = error.endswith(OF_JVM)
+    jvm, own = error.endswith(OF_JVM), exception_class(error) == "StreamingQueryException"
+    failure = explain(error, may_read_files(view)) if own else None
+    step = first_step("query-failed", "jvm" if jvm else "application", "the query runs again with it")
     return Finding(
-        f"the query stopped {_after(view)}: its application ended with {error}",
+        f"the query stopped {_after(view)}: its application ended with {error}"
+        + (f"; {failure.happened}" if failure is not None else ""),
         Component("query", view.query, "application"),
         (Evidence("application_errors", 1.0, "count", "0", ended.at), *(memory_left(view) if jvm else ())),
-        (first_step("query-failed", "jvm" if jvm else "application", "the query runs again with it"),),
+        (step if failure is None else failure.first_step,),
         confidence=1.0,
         began=ended.at,
     )

@@ -232,6 +232,25 @@ def test_an_application_that_ended_with_an_error_has_failed_and_its_query_with_i
     assert contradictions(verdict) == []
 
 
+NO_ROOM = "[CANNOT_LOAD_STATE_STORE.HDFS_STORE_PROVIDER_OUT_OF_MEMORY] An error occurred during loading state."
+
+
+@cases(
+    "error, step",
+    ("of a query that fails", f"StreamingQueryException: [STREAM_FAILED] Query x terminated with exception: {NO_ROOM}",
+        "see how many rows the state holds"),
+    ("of its own", f"RuntimeError: {NO_ROOM}", "repair what ended the application"),
+)  # fmt: skip
+def test_what_an_application_ended_with_is_looked_up_where_it_is_the_failure_of_a_query(history, error, step):
+    """A JVM out of memory ends a query without a report, and the caller that waits for it gets the exception."""
+    view = history()
+    view.history.end(view.now, "run-1", None, None, with_application=True, application_error=error)
+    [finding] = RULE.check(QueryView(view.history, view.now, view.hosts))
+
+    assert finding.remedies[0].action.startswith(step)
+    assert finding.summary.endswith("process that keeps it") == error.startswith("Streaming")
+
+
 def test_of_an_application_that_lost_its_jvm_the_memory_that_was_left_is_told(history):
     view = history()
     view.history.end(view.now, "run-1", None, None, with_application=True, application_error="SIGKILL of its JVM")
