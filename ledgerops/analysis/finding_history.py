@@ -10,8 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from ledgerops.diagnosis.causes import CAUSES
-from ledgerops.diagnosis.engine import reached
+from ledgerops.diagnosis.engine import HANG, TIMED, reached
 from ledgerops.diagnosis.rules import BY_SLUG, RULES
 from ledgerops.model.finding import SEVERITIES, Finding, Severity, Status, Verdict
 from ledgerops.model.history import MAX_ENDS, History
@@ -20,8 +19,6 @@ MAX_GAP_SECONDS = 60.0  # thirty batches at a 2 s trigger
 MIN_STATUS_SECONDS = 15.0  # a status or root cause that goes back sooner was not a change
 BEGIN_SECONDS = 5.0  # that a cause may seem to begin after what it explains: batches tell of both
 MIN_COVERED_SHARE = 0.5  # of the time of what a cause explains, during which the cause must have held
-HANG = "query-stuck"  # a batch that has not ended: what took its time is known after its end
-TIMED = frozenset(cause.slug for cause in CAUSES)
 LOST = "vanished"  # why a run ended of whose end there was no report
 OVER: tuple[Status, ...] = ("failed", "stopped", "lost")
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from ledgerops.config import FRESHNESS_OBJECTIVE_SECONDS
 from ledgerops.diagnosis.arbiter import arbitrate, outweighed
+from ledgerops.diagnosis.causes import CAUSES
 from ledgerops.diagnosis.facts import growth as falling
 from ledgerops.diagnosis.facts.failures import application_error
 from ledgerops.diagnosis.harm import examined, harm
@@ -22,7 +23,9 @@ from ledgerops.model.finding import SEVERITIES, EndedCause, Finding, Forecast, P
 from ledgerops.signals.query_view import QueryView
 
 WEIGHTS: Mapping[Severity, float] = {"critical": 0.6, "warning": 0.25, "info": 0.05}
-STUCK = ("query-stuck", "source-unreachable")  # the rules that say that nothing moves
+HANG = "query-stuck"  # a batch that has not ended: what takes its time is known after its end
+STUCK = (HANG, "source-unreachable")  # the rules that say that nothing moves
+TIMED = frozenset(cause.slug for cause in CAUSES)  # measured by batches that have ended
 ENDED_SECONDS, MAX_ENDED = 3600.0, 20  # how long, and how many, root causes that are over are remembered
 AFTERMATH_SECONDS = 300.0  # how long a query's findings are still reported after its end
 ATTRIBUTION_SECONDS = 5.0  # how old the parts of a batch may be that nothing is wrong with
@@ -174,8 +177,8 @@ class Diagnoser:
         ]
 
     def _ruled_out(self, rule: Rule, view: QueryView) -> str | None:
-        """Why a rule is not the cause; None when it cannot tell, or raises."""
-        if rule.ruled_out is None:
+        """Why a rule is not the cause; None when it cannot tell, as batches of one that hangs after them, or raises."""
+        if rule.ruled_out is None or (rule.slug in TIMED and any(slug == HANG for slug, _, _ in self._held)):
             return None
         try:
             return rule.ruled_out(view)

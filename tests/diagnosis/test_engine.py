@@ -84,6 +84,20 @@ def test_an_inactive_rule_between_two_cuts_the_chain_only_where_it_is_ruled_out(
     assert [(root.rule, root.explains) for root in verdict.root_causes] == expected
 
 
+@cases("slug, told", ("what batches that ended took", "slow-sink", False), ("anything else", "rate-limited", True))
+def test_batches_that_ended_rule_out_nothing_of_one_that_hangs(slug, told):
+    clears = rule(slug, NO, ("trigger-overrun",), because="0.10 s of 5 s")
+    for hung in (rule("query-stuck", explains=("trigger-overrun",)), rule("key-skew", explains=("trigger-overrun",))):
+        [root] = judged(rule("trigger-overrun"), hung, clears).root_causes
+        assert bool(root.ruled_out) is (told or root.rule == "key-skew")
+
+
+def test_what_fills_the_heap_explains_a_batch_that_hangs_whatever_batches_before_it_collected():
+    chain = rule("gc-pressure", NO, ("query-stuck",), because="0.2 s of 1.2 s")
+    verdict = judged(rule("query-stuck"), chain, rule("unbounded-state", YES, ("gc-pressure",)))
+    assert roots(verdict) == ["unbounded-state"]
+
+
 def test_root_causes_are_ranked_by_severity_then_reach_then_confidence():
     verdict = judged(
         rule("symptom"),
