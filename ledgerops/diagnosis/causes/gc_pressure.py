@@ -66,7 +66,8 @@ CAUSE = Cause(
     parts=("gc",),
     min_share=MIN_GC_SHARE,  # of the batch: Spark's executors page highlights more than that
     happened="garbage collection takes {seconds} of a batch of {batch}",
-    explains=("query-stuck", *LATE, "cpu-saturated"),  # its threads take the cores, too
+    # its threads take the cores, too, and a JVM that collects does not answer the collectors
+    explains=("query-stuck", *LATE, "cpu-saturated", "observer-degraded"),
     formulas={
         "state_share_of_heap": "memoryUsedBytes of all state operators of the newest batch, divided by the heaps of "
         "all executors (maxMemory / 0.6 + 300 MiB each)"

@@ -323,7 +323,7 @@ KNOWN = (
     ),
     _known(
         "driver-out-of-memory",
-        r"\bOutOfMemoryError: (Java heap space|GC overhead limit)",
+        r"\bOutOfMemoryError: (Java heap space|GC overhead limit)|\Aexit code 52 of its JVM",  # SparkExitCode.OOM
         "the driver's JVM ran out of memory",
         "find what it keeps from batch to batch (cached rows, a plan that grows), or raise spark.driver.memory",
         FAILS_AGAIN,

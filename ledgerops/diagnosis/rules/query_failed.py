@@ -108,8 +108,8 @@ def _after(view: QueryView) -> str:
 
 
 def _with_application(view: QueryView, ended: Ended, error: str) -> Finding:
-    jvm, own = error.endswith(OF_JVM), exception_class(error) == "StreamingQueryException"
-    failure = explain(error, may_read_files(view)) if own else None
+    jvm, of_a_query = error.endswith(OF_JVM), exception_class(error) == "StreamingQueryException"
+    failure = explain(error, may_read_files(view)) if jvm or of_a_query else None
     step = first_step("query-failed", "jvm" if jvm else "application", "the query runs again with it")
     return Finding(
         f"the query stopped {_after(view)}: its application ended with {error}"
