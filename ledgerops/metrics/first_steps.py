@@ -59,6 +59,8 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
         GENERAL: FirstStep("see in the Spark UI whether a task of the batch runs: dump its Python worker or "
             "executor, else the driver"),
         "driver": FirstStep("take a thread dump of the driver (Spark UI, page Executors)", "no task runs"),
+        "jvm": FirstStep("see whether the driver's JVM does nothing but collect garbage: `jstat -gcutil PID`",
+            "its JVM computes and does not answer"),
         "tasks": FirstStep("take a thread dump of the task's executor (Spark UI, page Executors), and if it waits "
             "for Python, of that worker",
             "a task runs"),

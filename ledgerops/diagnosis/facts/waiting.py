@@ -5,9 +5,11 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Literal, NamedTuple
 
+from ledgerops.diagnosis.facts.contention import cpu_use
 from ledgerops.diagnosis.facts.context import function_calls, function_computes, function_place, sink_kind
 from ledgerops.diagnosis.facts.hang import moves
-from ledgerops.diagnosis.limits import MAX_SAMPLE_AGE_SECONDS
+from ledgerops.diagnosis.facts.observer_gaps import failing_collectors, recent_records
+from ledgerops.diagnosis.limits import MAX_SAMPLE_AGE_SECONDS, MOSTLY
 from ledgerops.metrics.first_steps import GENERAL, first_step
 from ledgerops.model.finding import Remedy
 from ledgerops.model.records import Stack, Stacks
@@ -161,12 +163,24 @@ def steps(view: QueryView) -> tuple[Remedy, ...]:
     return _dump(view), RESTART
 
 
+def unanswered(view: QueryView) -> str:
+    """That the driver's JVM computes and gives collectors no answer, as an end of a sentence; else empty."""
+    use, records = cpu_use(view), recent_records(view)
+    cores = use.cores_by.get("driver_jvm", 0.0) if use is not None else 0.0
+    if use is None or cores <= MOSTLY * use.cores or not records or not failing_collectors(records):
+        return ""
+    return f"; the driver's JVM uses {cores:.1f} cores and answers nothing"
+
+
 def _dump(view: QueryView) -> Remedy:
     """A task, the function of `foreachBatch`, the driver, or how to find out which."""
     running, found, look = view.run.unfinished, waiting(view), partial(first_step, "query-stuck")
     if found is not None and found.whom != "python":
         context = "sink broker" if found.sends else found.whom
         return look(context, f"{found.words}; started again it may wait again")
+    if running is None and unanswered(view):
+        why = "one whose heap is full is like that; a thread dump would wait for it, too"
+        return look("jvm", why, command="jstat -gcutil PID_OF_THE_JVM 1000")
     if running is None or running.tasks is None:
         why = "py-spy shows what a Python process waits for, jstack a JVM; a restart destroys it"
         return look(GENERAL, why, command="py-spy dump --pid PID")

@@ -30,15 +30,9 @@ Evidence:
 from collections.abc import Iterator
 
 from ledgerops.common.format import duration
-from ledgerops.diagnosis.facts.hang import (
-    MIN_WAITING_SECONDS,
-    first_batch_moves,
-    limits,
-    longest_silence,
-    moves,
-)
+from ledgerops.diagnosis.facts.hang import MIN_WAITING_SECONDS, first_batch_moves, limits, longest_silence, moves
 from ledgerops.diagnosis.facts.unwatched import MIN_UNWATCHED_SECONDS, stood_still, unseen
-from ledgerops.diagnosis.facts.waiting import seen_doing, steps, waiting
+from ledgerops.diagnosis.facts.waiting import seen_doing, steps, unanswered, waiting
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.latency import RUNNING
 from ledgerops.model.finding import Component, Evidence, Finding, Severity
@@ -89,7 +83,7 @@ def _silent(view: QueryView, since: float) -> Iterator[Finding]:
     if limit is not None and silent - stood_still(view, since, view.now) > limit:
         yield _finding(
             view,
-            f"no batch and no idle event for {duration(silent)}{_usual(view)}",
+            f"no batch and no idle event for {duration(silent)}{_usual(view)}{unanswered(view)}",
             Evidence("seconds_since_last_seen", silent, "seconds", f"<= {limit:.0f}", view.now),
             None,
             since,

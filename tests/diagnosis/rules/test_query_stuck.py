@@ -97,6 +97,20 @@ def test_a_batch_that_goes_on_is_let_end(history, moved_ago, steps):
     assert [each.action[:17] for each in finding.remedies] == steps
 
 
+@cases(
+    "used, failed, step",
+    ("it computes and answers nothing", 1.9, (0, 2, 4), "see whether the driver's JVM"),
+    ("it answers", 1.9, (0, 0, 0), "see in the Spark UI"),
+    ("it does not compute", 0.1, (0, 2, 4), "see in the Spark UI"),
+)
+def test_a_jvm_that_computes_and_answers_nothing_is_asked_for_its_garbage_collection(history, used, failed, step):
+    errors = [{"collector_errors": {"host": count}} for count in failed]
+    [finding] = RULE.check(watched(looked_at(history(quiet_for=61), driver_jvm=used), errors))
+
+    assert finding.remedies[0].action.startswith(step)
+    assert ("the driver's JVM uses 1.9 cores and answers nothing" in finding.summary) is step.startswith("see whether")
+
+
 def test_a_task_that_hangs_is_dumped_where_it_runs_its_code(history):
     """The looks of `looked_at` have Python workers; on a cluster, and in a query without Python, none are seen."""
     view = looked_at(work(history(running=60), 40))
