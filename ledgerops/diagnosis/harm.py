@@ -192,16 +192,17 @@ def _works_off(before: Progress, batch: Progress) -> bool:
 
 
 def _is_over(turns: Sequence[Turn], late: Sequence[int], ended: Sequence[float]) -> bool:
-    """Whether the newest batches are in time again, for longer than they were between two late ones, or get shorter
-    than any late one that has ended: `ended` are the seconds of all that have ended."""
+    """Whether the newest batches are in time again, for longer than they were between two late ones, or get shorter and
+    none of them is as long as a late one before them: `ended` are the seconds of all that have ended."""
     spacing = median(after - before for before, after in pairwise(late)) if len(late) > 1 else 1.0
     if len(turns) - 1 - late[-1] > MAX_QUIET_SPACINGS * spacing:
         return True
     newest = ended[-RECENT_BATCHES:]
     if len(newest) < RECENT_BATCHES or any(later >= earlier for earlier, later in pairwise(newest)):
         return False
-    shortest = min([turns[place].seconds for place in late if turns[place].batch is not None], default=newest[-1])
-    return newest[-1] <= min(shortest, NEARLY_ALL * newest[0])
+    before = sum(turn.batch is not None for turn in turns) - RECENT_BATCHES
+    shortest = min((turns[place].seconds for place in late if place < before), default=newest[0])
+    return newest[0] <= shortest and newest[-1] <= NEARLY_ALL * newest[0]
 
 
 def _late_results(view: QueryView) -> Harm | None:

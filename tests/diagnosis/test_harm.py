@@ -21,6 +21,7 @@ def kind(view):
 
 
 UNEVEN = [3.3, 2.6, 3.1, 3.4, 2.9, 2.7, 3.3, 3.0, 3.6, 2.9, 4.0, 3.3, 2.7]
+SHORTEST = [*UNEVEN[:-2], 4.0, 3.3, 2.5]
 REAL_TIME = {"interval": 5.0, "seconds": [6.4] * 12, "plan": {"trigger": "real_time"}}
 
 
@@ -41,6 +42,7 @@ REAL_TIME = {"interval": 5.0, "seconds": [6.4] * 12, "plan": {"trigger": "real_t
     ("two long ones at the start", {"warm": 0, "seconds": [3.0, 13.0, 12.0]}, "overrun"),
     ("three at twice the interval", {"seconds": [4.0] * 3}, "overrun"),
     ("uneven, and by chance each of the newest is shorter", {"warm": 0, "seconds": UNEVEN}, "overrun"),
+    ("the same, and by chance it is the shortest of all", {"warm": 0, "seconds": SHORTEST}, "overrun"),
     ("three batches after the first, each longer", LONGER, "behind"),
 )
 def test_harm_needs_no_past(history, case, expected):
