@@ -31,7 +31,7 @@ def offsets_read(view: QueryView) -> list[int]:
 def is_full(source: SourceProgress, cap: int) -> bool:
     """Whether a batch read as much from a source as its cap allows: Spark divides it among the partitions, and rounds
     the part of each down."""
-    return source.read > cap - max(1, len(source.end))
+    return source.read > max(0, cap - max(1, len(source.end)))
 
 
 def each_source(batches: Sequence[Progress]) -> list[tuple[SourceProgress, ...]]:

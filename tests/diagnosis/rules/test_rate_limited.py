@@ -48,9 +48,15 @@ def test_it_is_found(history, case):
     assert [each.component.detail for each in RULE.check(history(**case))] == ["maxOffsetsPerTrigger"]
 
 
-@cases("read, found", ("rounded down in each", (2, 2), True), ("less", (2, 1), False))
-def test_a_cap_is_used_up_by_what_spark_rounds_it_down_to_in_each_partition(history, read, found):
-    case = held(rows=sum(read), read=[read] * 12, backlog=GROWS, plan={"rate_limits": {"maxOffsetsPerTrigger": "5"}})
+@cases(
+    "cap, read, found",
+    ("rounded down in each", 5, (2, 2), True),
+    ("less", 5, (2, 1), False),
+    ("nothing, of a cap of one", 1, (0, 0), False),
+)
+def test_a_cap_is_used_up_by_what_spark_rounds_it_down_to_in_each_partition(history, cap, read, found):
+    plan = {"rate_limits": {"maxOffsetsPerTrigger": str(cap)}}
+    case = held(rows=sum(read), read=[read] * 12, backlog=GROWS, plan=plan)
     assert bool(list(RULE.check(history(**case)))) == found
 
 
