@@ -78,7 +78,7 @@ class Cause:
     those that count only without one: what is there from the first batch does not grow by itself. `perhaps` never
     count, but without a past they may be of the cause, so that it is not ruled out beside them. `formulas` says how
     evidence beside the parts is computed, `min_share` is what it must take where MIN_SHARE does not fit, `normal` the
-    seconds that any query spends on them.
+    seconds that any query spends on them. `early` tells what is worth knowing of it before it makes anything late.
     """
 
     slug: str
@@ -93,6 +93,7 @@ class Cause:
     min_share: float | None = None
     normal: float = 0.0
     formulas: Mapping[str, str] = field(default_factory=dict)
+    early: Callable[[QueryView], Iterator[Finding]] | None = None
 
     def rule(self) -> Rule:
         """The cause as a rule of the catalogue."""
@@ -133,9 +134,10 @@ def _names(cause: Cause, found: Profile) -> tuple[str, ...]:
 
 
 def check(cause: Cause, view: QueryView) -> Iterator[Finding]:
-    """The finding, where the query is worth a look and the cause takes enough of its batches."""
+    """The finding where the query is worth a look and the cause takes enough of a batch; else what it tells early."""
     found = profile(view) if examined(view) else None
     if found is None:
+        yield from cause.early(view) if cause.early is not None else ()
         return
     taken, owed = cost(cause, found), harm(view)
     harmed, worth = owed is not None, MIN_SHARE if found.has_past else WORTH_SHARE
