@@ -1,8 +1,8 @@
 """Whether an exception says that a query ended only because its application did: by Ctrl-C, a signal, or another error.
 
 Spark reports such an end like a failure. The texts are those of SparkContext.cancelAllJobs, which PySpark calls on
-Ctrl-C, of DAGScheduler.cleanUpAfterSchedulerStop, of an executor that takes no more tasks, of a SparkContext without
-the scheduler that it had until it was stopped, and of py4j where the Python side has gone.
+Ctrl-C, of DAGScheduler.cleanUpAfterSchedulerStop, of an executor that takes no more tasks, of a SparkContext, an
+environment or a plan without what they had until it was stopped, and of py4j where the Python side has gone.
 """
 
 import re
@@ -13,7 +13,8 @@ STOPS = re.compile(
     r"\bJob \S+ cancelled (?:as part of cancellation of all jobs|because SparkContext was shut down)"
     r"|\bSparkContext (?:is|was|has been) (?:shutting down|shut ?down|stopped)\b"
     r"|\bstopped SparkContext\b"
-    r"|\breturn value of \"org\.apache\.spark\.SparkContext\.dagScheduler\(\)\" is null"
+    r"|\breturn value of \"org\.apache\.spark\.(?:SparkContext\.dagScheduler|SparkEnv\$?\.get"
+    r"|sql\.execution\.SparkPlan\.session)\(\)\" is null"
     r"|\bShutdown in progress\b"
     r"|\bRejectedExecutionException: Task \S+TaskRunner\S* rejected from \S+\[(?:Shutting down|Terminated)"
     r"|\bpy4j\.Py4J(?:Network)?Exception: (?:Error while (?:sending|obtaining|reading)|Answer from Python side)"

@@ -22,6 +22,10 @@ RUNNER = "org.apache.spark.executor.Executor$TaskRunner@5e1d"
         REJECTED.format(RUNNER, "Shutting down"),
         'Cannot invoke "org.apache.spark.scheduler.DAGScheduler.cleanupQueryJobs(long)" because the return value of '
         '"org.apache.spark.SparkContext.dagScheduler()" is null',
+        'Cannot invoke "x" because the return value of "org.apache.spark.SparkEnv$.get()" is null',
+        SPARK + '[INTERNAL_ERROR] The "collect" action failed. You hit a bug in Spark or the Spark plugins you use.\n'
+        'Caused by: java.lang.NullPointerException: Cannot invoke "org.apache.spark.sql.SparkSession.sparkContext()" '
+        'because the return value of "org.apache.spark.sql.execution.SparkPlan.session()" is null',
         "py4j.Py4JException: Error while sending a command.\n\tat py4j.CallbackClient.sendCommand",
         "py4j.Py4JException: Error while obtaining a new communication channel",
         "x.StreamingQueryException: Query stopped\nCaused by: java.lang.IllegalStateException: Shutdown in progress",
