@@ -1,6 +1,6 @@
 """Rate limited: the rate limit of the source slows a query that has spare capacity.
 
-Meaning: each batch reads exactly as much as `maxOffsetsPerTrigger` (or a similar option) allows, leaves rows behind,
+Meaning: each batch reads as much as `maxOffsetsPerTrigger` (or a similar option) allows, leaves rows behind,
     and ends well before the next trigger. The query could process more than the limit allows.
 Impact: the backlog stays or grows although neither the cores nor the sink is the bottleneck.
 Diagnosis: 1. `ledgerops_busy_ratio{app="APP",query="QUERY"}` is well below 1 while
