@@ -53,6 +53,7 @@ _PARTS = re.compile(
       | \bwas\ changed\ from\ \d+\ to\ \d+
       | \bwas\ \d+\ but\ consumer\ reset\ to\ \d+
       | \bin\ range\ \[\d+,\ ?\d+\)
+      | (?<![\d,.-])\d{{1,10}}\ ?(?:ms|milliseconds|seconds|bytes)\b
       | \b(?:format|pattern)\ ['"][A-Za-z%/:.,\ _-]{{1,40}}['"]
     )
   | (?P<file>\b(?:file|s3[an]?|gs|abfss?|hdfs|dbfs|wasbs?):/+[^\s,;'"\])]+)
