@@ -33,6 +33,7 @@ _FILES_WRITTEN = FirstStep("compare the files of a batch with the tasks that wri
 _HEAP = "see in the Spark UI, page Executors, which one collects, and what fills it: `jcmd PID GC.class_histogram`"
 _FAILED_TASKS = "see what the exception blames, and whether tasks fail on one executor only (Spark UI, failed tasks)"
 _FAILED_STATEMENTS = "see what the exception blames: foreachBatch does the whole statement again"
+_PERSISTED = "see on page Storage of the Spark UI what is persisted, and unpersist what nothing reads any more"
 _STATE_ROWS = "see how many rows the state holds, and whether a watermark or a time to live removes any"
 _LARGER_ROWS = (
     "find the list or map that a key only adds to (collect_list, a function's own state), and cap or window it"
@@ -313,16 +314,18 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
             "a setting delays them", {"setting": "maintenanceInterval", "usual": "its default", "now": "larger"}),
     },
     # resources
-    "gc-pressure": {GENERAL: FirstStep(_HEAP), "state": FirstStep(_STATE_ROWS, "state fills the heap")},
+    "gc-pressure": {
+        GENERAL: FirstStep(_HEAP),
+        "state": FirstStep(_STATE_ROWS, "state fills the heap"),
+        "cache": FirstStep(_PERSISTED, "persisted data fills the heap"),
+    },
     "memory-spill": {
         GENERAL: FirstStep(
             "see in the Spark UI whether all tasks of the stage spill, or one of them, which has a hot key"),
         "multiplied": FirstStep(
             "see in the Spark UI, page SQL, which join or explode makes so many rows, and by what condition",
             "tasks spill far more than they read"),
-        "cache": FirstStep(
-            "see on page Storage of the Spark UI what is persisted, and unpersist what nothing reads any more",
-            "persisted data holds the memory"),
+        "cache": FirstStep(_PERSISTED, "persisted data holds the memory"),
     },
     "memory-leak": {
         GENERAL: FirstStep(

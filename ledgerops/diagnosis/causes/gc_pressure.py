@@ -8,16 +8,20 @@ Diagnosis: 1. Divide `rate(ledgerops_executor_gc_seconds_total{app="APP"}[5m])` 
     far above the others, it holds more data: see `key-skew`.
     2. If `ledgerops_state_memory_bytes{app="APP",query="QUERY"}` is a large part of the heap, the state fills it: see
     `state-growth` and `unbounded-state`.
-    3. Otherwise `jcmd PID GC.class_histogram` on the executor shows which objects fill it. Several queries of one
+    3. If `sum(ledgerops_executor_storage_memory_bytes{app="APP"})` is near
+    `sum(ledgerops_executor_storage_memory_max_bytes{app="APP"})`, persisted data fills it: a function of `foreachBatch`
+    that calls `cache()` and never `unpersist()` keeps every batch. Page "Storage" of the Spark UI lists them.
+    4. Otherwise `jcmd PID GC.class_histogram` on the executor shows which objects fill it. Several queries of one
     driver share its heaps.
-Mitigation: give the executors more memory or fewer cores each; this needs only a restart. Then bound the state with a
-    watermark or a time to live, or keep it in RocksDB, off the heap. The checkpoint fixes the state store provider, so
-    changing it needs a new checkpoint.
+Mitigation: unpersist what is not needed. Give the executors more memory or fewer cores each; this needs only a restart.
+    Then bound the state with a watermark or a time to live, or keep it in RocksDB, off the heap. The checkpoint fixes
+    the state store provider, so changing it needs a new checkpoint.
 """
 
 from math import ceil
 
 from ledgerops.diagnosis.cause import Cause, Told
+from ledgerops.diagnosis.facts import persisted
 from ledgerops.diagnosis.facts.state_cost import MIN_GC_SHARE, heap_bytes, off_heap
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.diagnosis.rule import LATE
@@ -35,6 +39,7 @@ OFF_HEAP = Remedy(
     safe=False,
 )
 LOOK = first_step("gc-pressure", GENERAL, "what stays there fills it")
+UNPERSIST = first_step("gc-pressure", "cache", "what is persisted stays, also of earlier batches")
 
 
 def _more_memory(view: QueryView) -> Remedy:
@@ -54,10 +59,13 @@ def _tell(view: QueryView, found: Profile) -> Told:
     component, more = Component("executor", "all", "heap"), _more_memory(view)
     heap, held = heap_bytes(view), sum(each.memory_bytes for each in view.operators)
     if not heap or off_heap(view) or held < MIN_HEAP_SHARE * heap:
-        return Told(component, (LOOK, more))
+        cached = persisted.persisted(view)
+        if cached is None:
+            return Told(component, (LOOK, more), {"why": ""})
+        return Told(component, (UNPERSIST, more), {"why": cached.clause}, (cached.evidence,))
     rows = first_step("gc-pressure", "state", f"state takes {held / heap:.0%} of the heap")
     filled = Evidence("state_share_of_heap", held / heap, "ratio", f"< {MIN_HEAP_SHARE:g}", found.at)
-    return Told(component, (rows, OFF_HEAP, more), more=(filled,))
+    return Told(component, (rows, OFF_HEAP, more), {"why": ""}, (filled,))
 
 
 CAUSE = Cause(
@@ -65,12 +73,13 @@ CAUSE = Cause(
     runbook=__doc__,
     parts=("gc",),
     min_share=MIN_GC_SHARE,  # of the batch: Spark's executors page highlights more than that
-    happened="garbage collection takes {seconds} of a batch of {batch}",
+    happened="garbage collection takes {seconds} of a batch of {batch}{why}",
     # its threads take the cores, too, and a JVM that collects does not answer the collectors
     explains=("query-stuck", *LATE, "cpu-saturated", "observer-degraded"),
     formulas={
         "state_share_of_heap": "memoryUsedBytes of all state operators of the newest batch, divided by the heaps of "
-        "all executors (maxMemory / 0.6 + 300 MiB each)"
+        "all executors (maxMemory / 0.6 + 300 MiB each)",
+        "persisted_share_of_memory": persisted.FORMULA,
     },
     tell=_tell,
 )

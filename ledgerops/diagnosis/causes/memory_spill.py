@@ -25,6 +25,7 @@ from statistics import median
 
 from ledgerops.common.format import size
 from ledgerops.diagnosis.cause import Cause, Told
+from ledgerops.diagnosis.facts import persisted
 from ledgerops.diagnosis.facts.context import keeps_shuffle_partitions
 from ledgerops.diagnosis.limits import VERY_FAR_TIMES
 from ledgerops.diagnosis.profile import Profile
@@ -47,7 +48,6 @@ CACHE = first_step("memory-spill", "cache", "the memory that it holds is missing
 LOOK = first_step("memory-spill", GENERAL, "only then does more memory for each task help")
 MULTIPLIED = first_step("memory-spill", "multiplied", "tasks write to disk what is made of a row, not what is read")
 MULTIPLIED_BYTES = 100_000  # spilled of each row that a stage reads, where that is far more than it reads
-HELD_SHARE = 0.4  # of the memory that tasks share with persisted data, which keeps at least half once it has it
 
 
 def _tell(view: QueryView, found: Profile) -> Told:
@@ -56,18 +56,15 @@ def _tell(view: QueryView, found: Profile) -> Told:
     worst = max((stage for own in stages for stage in own), key=lambda stage: stage.spill_bytes, default=None)
     component = Component("stage", (worst.name.partition(" at ")[0] if worst else "") or "stage that spills")
     more = Evidence("spilled_bytes", spilled, "bytes", "0", found.at)
-    held = sum(each.memory_used_bytes for each in view.cluster.executors)
-    shared = sum(each.memory_max_bytes for each in view.cluster.executors)
+    cached = persisted.persisted(view)
     if worst is not None and _multiplies(worst):
         made = f", {size(worst.spill_bytes / worst.records)} for each row that is read"
         return Told(component, (MULTIPLIED, MEMORY), {"size": size(spilled), "why": made}, (more,))
-    if not 0 < HELD_SHARE * shared <= held:
+    if cached is None:
         fixed = view.run.stateful or keeps_shuffle_partitions(view)
         remedies = (LOOK, MEMORY) if fixed else (LOOK, MEMORY, MORE_TASKS)
         return Told(component, remedies, {"size": size(spilled), "why": ""}, (more,))
-    cached = f" while persisted data holds {size(held)} of their {size(shared)} of memory"
-    persisted = Evidence("persisted_share_of_memory", held / shared, "ratio", f"< {HELD_SHARE:g}", view.now)
-    return Told(component, (CACHE, MEMORY), {"size": size(spilled), "why": cached}, (persisted, more))
+    return Told(component, (CACHE, MEMORY), {"size": size(spilled), "why": cached.clause}, (cached.evidence, more))
 
 
 def _multiplies(stage: StageSummary) -> bool:
@@ -82,7 +79,7 @@ CAUSE = Cause(
     parts=("spill",),
     happened="tasks spill {size} per batch{why}; {seconds} of a batch of {batch} pass in stages that do",
     formulas={
-        "persisted_share_of_memory": "memoryUsed of the active executors divided by their maxMemory",
+        "persisted_share_of_memory": persisted.FORMULA,
         "spilled_bytes": "median over the batches of the spill_bytes of their stages, in memory and on disk",
     },
     tell=_tell,

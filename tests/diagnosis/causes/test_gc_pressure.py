@@ -19,9 +19,13 @@ def late(history, share, **more):
     return history(**told | {"phases": {"add_batch": 3.8}} | more)
 
 
-def watched(view: QueryView, share: float, name: str = "driver", heap: int = 600 * MIB) -> QueryView:
-    """With looks at an executor of two cores, 10 s apart, that collects garbage for `share` of its tasks' time."""
-    first = Executor(name, True, 2, 0, 0, 9, 100.0, 9.0, 0, int((heap - 300 * MIB) * 0.6))
+def watched(
+    view: QueryView, share: float, name: str = "driver", heap: int = 600 * MIB, persisted: float = 0.0
+) -> QueryView:
+    """With looks at an executor of two cores, 10 s apart, that collects garbage for `share` of its tasks' time, and
+    whose memory is `persisted` data for so much."""
+    memory = int((heap - 300 * MIB) * 0.6)
+    first = Executor(name, True, 2, 0, 0, 9, 100.0, 9.0, int(persisted * memory), memory)
     looks = [
         Host(view.now - ago, 2, 0.5, 2**33, 2**32, None, None, (), (each,))
         for ago in (20, 10, 0)
@@ -55,6 +59,18 @@ def test_state_that_fills_the_heap_is_told_and_advised_to_leave_it(history, stat
     assert told_by(finding).get("state_share_of_heap") == share
     assert any("RocksDB" in each.action for each in finding.remedies) is (share is not None)
     assert finding.remedies[0].action.startswith("see how many rows the state holds") is (share is not None)
+
+
+@cases(
+    "share, state, named",
+    ("it fills the memory", 0.8, {}, True),
+    ("it is small", 0.3, {}, False),
+    ("state fills the heap, too", 0.8, {"memory_bytes": 300 * MIB}, False),
+)
+def test_persisted_data_that_fills_the_heap_is_named(history, share, state, named):
+    [finding] = check(CAUSE, watched(late(history, 0.5, operators=state), 0.4, persisted=share))
+    assert ("while persisted data holds 151 MB of the 189 MB that it shares with tasks" in finding.summary) is named
+    assert finding.remedies[0].action.startswith("see on page Storage of the Spark UI") is named
 
 
 @cases(

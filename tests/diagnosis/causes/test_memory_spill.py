@@ -51,7 +51,7 @@ def test_a_cache_that_holds_the_memory_is_named(history):
     [finding] = check(CAUSE, persisting(late(history, spilling(200 * MIB), 4.0), 0.9))
 
     assert finding.summary == (
-        "tasks spill 210 MB per batch while persisted data holds 966 MB of their 1.1 GB of memory; "
+        "tasks spill 210 MB per batch while persisted data holds 966 MB of the 1.1 GB that it shares with tasks; "
         "3.0 s of a batch of 4.0 s pass in stages that do"
     )
     assert finding.remedies[0].action.startswith("see on page Storage of the Spark UI what is persisted")
