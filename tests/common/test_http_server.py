@@ -223,7 +223,7 @@ def test_all_addresses_together_get_no_more_than_there_is(large):
 
 def test_a_slow_line_gets_a_large_answer_whole_over_tls(serve, tmp_path, monkeypatch):
     """What is silent for `timeout` is cut, and not what takes longer in all."""
-    monkeypatch.setattr(http_handler.Handler, "timeout", 0.3)
+    monkeypatch.setattr(http_handler.Handler, "timeout", 1.5)
     pair = certificate_of(authority(tmp_path), "server")
     served = serve(Rules(host="127.0.0.1", certificate=pair.certificate, key=pair.key))
     served.pages["/large"] = lambda request: bytes(MAX_BYTES_PER_ADDRESS)
@@ -232,11 +232,12 @@ def test_a_slow_line_gets_a_large_answer_whole_over_tls(serve, tmp_path, monkeyp
     plain.connect(("127.0.0.1", served.port))
     with context.wrap_socket(plain) as client:
         client.sendall(b"GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        got = 0
+        began, got = time.monotonic(), 0
         while part := client.recv(65_536):
             got += len(part)
-            time.sleep(0.001)
+            time.sleep(0.004)
     assert got > MAX_BYTES_PER_ADDRESS
+    assert time.monotonic() - began > 1.5
 
 
 def test_nobody_else_is_cut_for_a_client_that_has_the_share_of_its_address(large, monkeypatch):
