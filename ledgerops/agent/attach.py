@@ -29,7 +29,7 @@ from ledgerops.agent.kafka_proxy import BrokerProxy
 from ledgerops.agent.plan import PlanReader
 from ledgerops.agent.poller import Poller
 from ledgerops.agent.queue import EventQueue
-from ledgerops.agent.sessions import REMOVE_SECONDS, Session, application_name, session_key
+from ledgerops.agent.sessions import REMOVE_SECONDS, Session, application_name, quietly, session_key
 from ledgerops.agent.spark_status import SparkStatus
 from ledgerops.agent.stacks import LOOK_SECONDS, StackCollector
 from ledgerops.agent.tables import TableCollector
@@ -173,9 +173,9 @@ class Hub:
         for collector in self.collectors:
             collector.stop(0.0)
         for session in list(self.sessions.values()):
-            _quietly(session.close)
+            quietly(session.close)
         if self.config.tables_collector:
-            _quietly(lambda: within(self.tables.close, TABLES_SECONDS))
+            quietly(lambda: within(self.tables.close, TABLES_SECONDS))
         error = application_error(jvm=gateway_process()) if exiting else None
         for run in self.registry.runs.runs():  # nothing more will be seen of it, or it ends with this process
             mark = "with_application" if exiting and run.session.classic else "unwatched"
@@ -190,12 +190,12 @@ class Hub:
         if self.pusher is not None:
             self.pusher.close()
         for user in self.kafka_users:
-            _quietly(user.close)
+            quietly(user.close)
         try:
             self.exporter.await_scrapes()
         except KeyboardInterrupt:  # whoever interrupts once more wants it to end now
             pass
-        _quietly(self.exporter.close)
+        quietly(self.exporter.close)
         end = time.monotonic() + STOP_SECONDS
         for collector in self.collectors:
             collector.stop(max(0.0, end - time.monotonic()))
@@ -285,7 +285,7 @@ def attach(spark: Any, **overrides: Any) -> Watch:
                 session = Session(spark, hub.queue)
                 # an application may keep creating sessions, and stop them without closing their watch
                 for stopped in [each for each in hub.sessions.values() if not each.alive]:
-                    _quietly(stopped.close)
+                    quietly(stopped.close)
                     del hub.sessions[stopped.key]
                     _watches.pop(stopped.key, None)
                 hub.sessions[key] = session
@@ -308,7 +308,7 @@ def attach(spark: Any, **overrides: Any) -> Watch:
 def _detach(hub: Hub, session: Session, exiting: bool, seconds: float) -> None:
     global _hub
     with _lock:
-        _quietly(partial(session.close, seconds))
+        quietly(partial(session.close, seconds))
         hub.sessions.pop(session.key, None)
         _watches.pop(session.key, None)
         last = not hub.sessions and _hub is hub
@@ -330,7 +330,7 @@ def _abandon_in_child() -> None:
     atexit.unregister(_close_all)
     if hub is not None:
         never_free([hub, dict(_watches)])
-        _quietly(hub.close_inherited)
+        quietly(hub.close_inherited)
     _watches.clear()
 
 
@@ -355,10 +355,3 @@ def _serve(config: Config, worker: Worker, stats: SelfStats) -> Exporter:
         exporter = Exporter(replace(config, port=0), worker, stats)
         log.warning("port %d is in use (%s): serving at %s instead", config.port, error.strerror or error, exporter.url)
         return exporter
-
-
-def _quietly(close: Callable[[], object]) -> None:
-    try:
-        close()
-    except Exception as error:
-        log.debug("while closing: %s", error)

@@ -167,18 +167,19 @@ class Session:
             return
         # a JVM that hangs does not answer, and Connect waits for the server to end the stream of events
         try:
-            within(lambda: _remove_quietly(remove), seconds)
+            within(lambda: quietly(remove), seconds)
         except RuntimeError:  # no more threads
-            _remove_quietly(remove)
+            quietly(remove)
         except TimeoutError:
             log.warning("Spark did not remove the listener within %g s; not waiting any longer", REMOVE_SECONDS)
 
 
-def _remove_quietly(remove: Callable[[], None]) -> None:
+def quietly(close: Callable[[], object]) -> None:
+    """Closes what may be going away: an error is for the debug log only."""
     try:
-        remove()
-    except Exception as error:  # the session may be going away
-        log.debug("while removing the listener: %s", error)
+        close()
+    except Exception as error:
+        log.debug("while closing: %s", error)
 
 
 def is_classic(session: Any) -> bool:
