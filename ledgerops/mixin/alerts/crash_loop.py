@@ -12,6 +12,8 @@ LOOK_BACK_SECONDS = 3600.0
 FAILED, RESTARTED = "ledgerops_query_failures_total", "ledgerops_query_restarts_total"
 START, STARTED = "query:start:seconds", "ledgerops_query_start_timestamp_seconds"
 X, Y, Z = (of(FAILED, error_class=error) for error in "XYZ")
+A, B, C, D = (of(STARTED, instance=driver) for driver in "abcd")
+KILLED = {A: "100x8 stale", B: "_x12 280x8 stale", C: "_x24 460x8 stale"}  # three, each in its first batch
 
 
 def _expression(site: Site) -> str:
@@ -60,21 +62,14 @@ ALERT = Alert(
              {RESTARTED: "2x100 0x60 1x4 2x30", X: "2x100 _x55 1x4 2x4 3x30"}, 2595, True),
         Case("fires", "the old one had failed once before the window, and again within it",
              {RESTARTED: "1x60 2x40 0x4 1x4 2x4 2x30", X: "1x60 2x40 1x4 2x4 3x30"}, 1725, True),
-        Case("fires", "each new driver is killed in its first batch",
-             {of(STARTED, instance="a"): "100x8 stale", of(STARTED, instance="b"): "_x12 280x8 stale",
-              of(STARTED, instance="c"): "_x24 460x8 stale", of(STARTED, instance="d"): "_x36 640x20"}, 650, True),
+        Case("fires", "each new driver is killed in its first batch", {**KILLED, D: "_x36 640x20"}, 650, True),
         Case("series vanishes", "each new driver was killed, and no other came",
-             {of(STARTED, instance="a"): "100x8 stale", of(STARTED, instance="b"): "_x12 280x8 stale",
-              of(STARTED, instance="c"): "_x24 460x8 stale",
-              of(STARTED, instance="d"): "_x36 640x8 stale"}, 900, False),
+             {**KILLED, D: "_x36 640x8 stale"}, 900, False),
         Case("stays quiet", "three new drivers, the last of which works",
-             {of(STARTED, instance="a"): "100x8 stale", of(STARTED, instance="b"): "_x12 280x8 stale",
-              of(STARTED, instance="c"): "_x24 460x8 stale", of(STARTED, instance="d"): "_x36 640x20",
-              of("ledgerops_last_batch_duration_seconds", instance="d"): "_x38 2x20"}, 650, False),
+             {**KILLED, D: "_x36 640x20", of("ledgerops_last_batch_duration_seconds", instance="d"): "_x38 2x20"},
+             650, False),
         Case("stays quiet", "a new driver every three minutes for a query that ends by itself",
-             {of(STARTED, instance="a"): "100x8 stale", of(STARTED, instance="b"): "_x12 280x8 stale",
-              of(STARTED, instance="c"): "_x24 460x8 stale", of(STARTED, instance="d"): "_x36 640x20",
-              of_ending(): "1x80"}, 650, False),
+             {**KILLED, D: "_x36 640x20", of_ending(): "1x80"}, 650, False),
         Case("stays quiet", "restarts without a failure: deployments", {RESTARTED: "0x4 1x4 2x4 3x4 4x30"}, 360, False),
         Case("stays quiet", "three deployments, and three failures last week",
              {RESTARTED: "3x100 4x4 5x4 6x30", X: "3x140"}, 1700, False),

@@ -15,7 +15,7 @@ Mitigation: start the driver again; its queries resume from their checkpoints. I
 """
 
 from ledgerops.mixin.alerts.model import Alert, Case, of
-from ledgerops.mixin.alerts.promql import ACTIVE, LOST
+from ledgerops.mixin.alerts.promql import ACTIVE, LOST, of_ending
 
 UP = "up"
 NAMES = (
@@ -51,7 +51,7 @@ ALERT = Alert(
               ANOTHER_DRIVER: "_x12 1x400"}, 5000, False),
         Case("fires", "a query that reads all there is failed, and the process ended",
              {**OTHER, UP: "1x8 stale", ACTIVE: "1x7 0 stale", FAILED: "0x7 1 stale",
-              of("ledgerops_query_info", trigger="available_now"): "1x8 stale"}, 400, True),
+              of_ending(): "1x8 stale"}, 400, True),
         Case("stays quiet", "a driver with other queries is started at its address",
              {**OTHER, UP: "1x8 0x4 1x40", ACTIVE: "1x8 stale", ANOTHER_QUERY: "_x12 1x40"}, 600, False),
         Case("resolves", "a driver with other queries is started at its address after three minutes",
@@ -79,8 +79,7 @@ ALERT = Alert(
         Case("stays quiet", "its queries had ended", {**OTHER, UP: "1x8 0x40", ACTIVE: "1x4 0x4 stale"}, 400, False),
         Case("stays quiet", "it answers, and its query ended", {**OTHER, UP: "1x48", ACTIVE: "1x8 0x40"}, 400, False),
         Case("stays quiet", "its query processed what there was, and the process ended",
-             {**OTHER, UP: "1x8 stale", ACTIVE: "1x8 stale",
-              of("ledgerops_query_info", trigger="available_now"): "1x8 stale"}, 400, False),
+             {**OTHER, UP: "1x8 stale", ACTIVE: "1x8 stale", of_ending(): "1x8 stale"}, 400, False),
         Case("resolves", "it answers again", {**OTHER, UP: "1x8 0x20 1x40", ACTIVE: "1x8 stale _x20 1x40"}, 700, False),
         Case("series vanishes", "for under a minute", {**OTHER, UP: "1x8 stale", ACTIVE: "1x8 stale"}, 190, False),
         Case("query restarts", "with the driver, within a minute",

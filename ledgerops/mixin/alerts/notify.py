@@ -3,7 +3,7 @@
 They go to the receiver `direct` as well, for notify cannot report that it is down.
 """
 
-from ledgerops.mixin.alerts.model import Alert, Case
+from ledgerops.mixin.alerts.model import Alert, Case, of
 from ledgerops.mixin.site import Site
 
 FAILING_WINDOW_SECONDS, GAVE_UP_WINDOW_SECONDS = 600.0, 3600.0
@@ -11,13 +11,12 @@ MIN_FAILED = 2  # attempts within the window: the next one follows the first aft
 MAX_WAITING_SECONDS = 900.0  # for which a message may wait: five attempts have failed by then
 REMEMBERED_SECONDS = 12 * 3600.0  # for so long a notify that is no longer a target is missed
 BY = "by (job, instance, sender)"
-HERE = 'job="ledgerops-notify", instance="notify:9465"'
-SENDER = f'{HERE}, sender="slack 1"'
+JOB, HERE = "ledgerops-notify", "notify:9465"
 FAILED, DELIVERED, GIVEN_UP, OLDEST = (
-    f"ledgerops_notify_{name}{{{SENDER}}}"
+    of(f"ledgerops_notify_{name}", job=JOB, instance=HERE, sender="slack 1")
     for name in ("failed_total", "delivered_total", "given_up_total", "oldest_waiting_seconds")
 )
-UP = f"up{{{HERE}}}"
+UP, UP_ELSEWHERE = (of("up", job=JOB, instance=instance) for instance in (HERE, "b"))
 
 FAILING_RUNBOOK = """A sender of notify fails: none of its messages has been delivered for ten minutes.
 
@@ -139,8 +138,7 @@ ABSENT = Alert(
     cases=(
         Case("fires", "it does not answer", {UP: "1x8 0x40"}, 300, True),
         Case("fires", "it never answered", {UP: "0x48"}, 300, True),
-        Case("stays quiet", "one of two answers",
-             {UP: "0x48", 'up{job="ledgerops-notify", instance="b"}': "1x48"}, 300, False),
+        Case("stays quiet", "one of two answers", {UP: "0x48", UP_ELSEWHERE: "1x48"}, 300, False),
         Case("stays quiet", "it misses one scrape", {UP: "1x8 0x1 1x40"}, 180, False),
         Case("stays quiet", "there is no notify", {"up": "1x48"}, 300, False),
         Case("resolves", "it answers again", {UP: "1x8 0x20 1x40"}, 700, False),
