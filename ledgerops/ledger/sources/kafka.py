@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ledgerops.common.kafka import KafkaClient, reach, reason_of
@@ -130,16 +131,11 @@ def open_table(
     """
     from ledgerops.ledger.sources import decoding  # PySpark, which a sender of records does without
 
-    return decoding.open_table(
-        lambda each: _records(spark, topics, each, max_rows_per_trigger),
-        table,
-        TOPICS,
-        keyed=True,
-        observation=observation,
-    )
+    read = partial(_records, spark, topics, max_rows_per_trigger)
+    return decoding.open_table(read, table, TOPICS, keyed=True, observation=observation)
 
 
-def _records(spark: SparkSession, topics: Topics, table: str, max_rows_per_trigger: int | None) -> DataFrame:
+def _records(spark: SparkSession, topics: Topics, max_rows_per_trigger: int | None, table: str) -> DataFrame:
     options = {
         **WAITING,
         "kafka.max.poll.records": str(MAX_POLL_RECORDS),

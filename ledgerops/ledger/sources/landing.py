@@ -5,6 +5,7 @@ cannot know how many rows a file has before it reads it, so what a batch reads i
 """
 
 import re
+from functools import partial
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -38,16 +39,11 @@ def open_table(
 
     Of the table `rejects` it gives what is a row of no table, from all folders. Its `topic` is folder and file.
     """
-    return decoding.open_table(
-        lambda each: _lines(spark, folder, each, max_files_per_trigger),
-        table,
-        FOLDERS,
-        keyed=False,
-        observation=observation,
-    )
+    read = partial(_lines, spark, folder, max_files_per_trigger)
+    return decoding.open_table(read, table, FOLDERS, keyed=False, observation=observation)
 
 
-def _lines(spark: SparkSession, folder: Path, table: str, max_files_per_trigger: int | None) -> DataFrame:
+def _lines(spark: SparkSession, folder: Path, max_files_per_trigger: int | None, table: str) -> DataFrame:
     options = {"lineSep": "\n", "pathGlobFilter": PATTERN, "maxFileAge": MAX_FILE_AGE}
     if max_files_per_trigger is not None:
         options["maxFilesPerTrigger"] = str(max_files_per_trigger)
