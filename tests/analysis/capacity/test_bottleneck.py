@@ -48,17 +48,15 @@ def test_what_limits(known, rows, what, detail):
     assert limit(situation(**known), 2, rows, LINE) == (what, detail)
 
 
-def test_without_a_line_the_largest_part_of_a_typical_batch_limits():
-    known = situation(parts={"after_tasks": 0.2, "query_planning": 0.9, "cpu": 0.3})
-
-    assert limit(known, 2, None, None) == (
-        "fixed_overhead", "0.90 s of a batch of 1.40 s are spent in planning and the checkpoint",
-    )  # fmt: skip
-
-
-def test_without_a_line_tasks_limit_where_they_take_more_than_any_other_part():
-    known = situation(parts={"after_tasks": 0.3, "query_planning": 0.4, "driver_before": 0.4, "cpu": 0.6})
-    assert limit(known, 2, None, None).what == "cores"
+@cases(
+    "parts, what, detail",
+    ("one outside of tasks", {"after_tasks": 0.2, "query_planning": 0.9, "cpu": 0.3}, "fixed_overhead",
+     "0.90 s of a batch of 1.40 s are spent in planning and the checkpoint"),
+    ("tasks, though all others together take longer",
+     {"after_tasks": 0.3, "query_planning": 0.4, "driver_before": 0.4, "cpu": 0.6}, "cores", "8 tasks share 2 cores"),
+)  # fmt: skip
+def test_without_a_line_the_largest_part_of_a_typical_batch_limits(parts, what, detail):
+    assert limit(situation(parts=parts), 2, None, None) == (what, detail)
 
 
 @pytest.mark.parametrize("shuffle", [True, False], ids=["state partitions", "source partitions"])

@@ -85,25 +85,21 @@ def test_steady_batches_do_not_drift():
     assert line.drift == pytest.approx(1.0, abs=0.05)
 
 
-def test_too_few_batches_are_no_line():
-    assert fit([1000, 2000, 3000], [0.6, 0.8, 1.0]) == "only 3 batches have rows after the run's warm-up; 8 are needed"
-
-
-def test_batches_of_one_size_are_no_line():
-    assert fit([1000, 1010] * 10, [0.6, 0.61] * 10) == (
-        "batches have nearly the same size (the middle 80% spread over 1% of the mean, 20% is needed)"
-    )
+LARGER = [1000 + 100 * n for n in range(20)]
+ALIKE = "batches have nearly the same size (the middle 80% spread over 1% of the mean, 20% is needed)"
+NO_GROWTH = "batch time does not grow significantly with the rows"
 
 
 @cases(
-    "seconds",
-    ("the time comes from elsewhere", [0.5, 0.7] * 10),
-    ("larger batches are quicker", [1.0 - n / 4000 for n in range(1000, 3000, 100)]),
-    ("always the same", [0.5] * 20),
+    "rows, seconds, reason",
+    ("too few", [1000, 2000, 3000], [0.6, 0.8, 1.0], "only 3 batches have rows after the run's warm-up; 8 are needed"),
+    ("of one size", [1000, 1010] * 10, [0.6, 0.61] * 10, ALIKE),
+    ("the time comes from elsewhere", LARGER, [0.5, 0.7] * 10, NO_GROWTH),
+    ("larger ones are quicker", LARGER, [1.0 - n / 4000 for n in LARGER], NO_GROWTH),
+    ("always the same time", LARGER, [0.5] * 20, NO_GROWTH),
 )
-def test_time_that_does_not_grow_with_the_rows_is_no_line(seconds):
-    rows = [1000 + 100 * n for n in range(20)]
-    assert fit(rows, seconds) == "batch time does not grow significantly with the rows"
+def test_batches_that_are_no_line_are_told_as_such(rows, seconds, reason):
+    assert fit(rows, seconds) == reason
 
 
 def test_saturated_batches_of_one_size_tell_of_that_size_only():
