@@ -91,6 +91,14 @@ class Postgres(Server):
         return psycopg.connect(url, autocommit=True, connect_timeout=5)
 
 
+def asked(url: str, question: str) -> list[Any]:
+    """The rows that answer a question to the database at an address."""
+    import psycopg
+
+    with psycopg.connect(url) as connection:
+        return connection.execute(question).fetchall()
+
+
 def binaries() -> Path:
     """The folder of initdb and postgres: that on the PATH, else Debian's newest. UserError when there is none."""
     versions = [folder for folder in DEBIAN.glob("*/bin") if folder.parent.name.isdecimal()]

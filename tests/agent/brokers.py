@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 import pytest
 
 from ledgerops.agent.kafka_proxy import BrokerProxy
-from ledgerops.common.kafka import KafkaClient
+from ledgerops.common.kafka import KafkaClient, reach
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.model.records import Observation
 from ledgerops.model.spark_progress import format_instant
@@ -54,6 +54,15 @@ def produce(kafka: Kafka, topic: str, counts: Mapping[int, int]) -> None:
         for number in range(count):
             producer.produce(topic, str(number), partition=partition)
     assert producer.flush(30) == 0
+
+
+def committed(kafka: Kafka, group: str) -> dict[tuple[str, str], int]:
+    """The offsets that a group has committed, by topic and partition."""
+    from confluent_kafka import ConsumerGroupTopicPartitions
+
+    admin = reach(kafka.client)  # its answers end with it
+    [answer] = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)]).values()
+    return {(each.topic, str(each.partition)): each.offset for each in answer.result(30).topic_partitions}
 
 
 _open: list[BrokerProxy] = []

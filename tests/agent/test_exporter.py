@@ -31,6 +31,7 @@ from ledgerops.runtime.snapshot import published
 from tests.build import T0, spark_json
 from tests.certificates import authority, certificate_of
 from tests.programs import needed
+from tests.samples import samples
 from tests.tables import cases
 
 PROMETHEUS_3 = (
@@ -80,14 +81,6 @@ class Served:
 def serve():
     with ExitStack() as made:
         yield lambda **options: made.enter_context(closing(Served(**options)))
-
-
-def samples(text, parse=parse_text):
-    return {
-        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
-        for family in parse(text)
-        for sample in family.samples
-    }
 
 
 DAILY_COUNTS = ("query", "daily_counts")

@@ -10,9 +10,9 @@ from confluent_kafka import KafkaError, KafkaException
 from ledgerops.agent.group_offsets import OffsetCommitter
 from ledgerops.agent.kafka_proxy import MAX_FAILED_REQUESTS, BrokerError, BrokerProxy
 from ledgerops.agent.kafka_subprocess import OffsetClient
-from ledgerops.common.kafka import KafkaClient, reach
+from ledgerops.common.kafka import KafkaClient
 from ledgerops.servers.kafka import Kafka
-from tests.agent.brokers import Queries, asks, closed, produce, reading  # noqa: F401
+from tests.agent.brokers import Queries, asks, closed, committed, produce, reading  # noqa: F401
 from tests.tables import cases
 
 GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
@@ -40,14 +40,6 @@ def commit(made: OffsetCommitter) -> None:
             if time.monotonic() > end:
                 raise
         assert time.monotonic() < end
-
-
-def committed(kafka: Kafka, group: str) -> dict[tuple[str, str], int]:
-    from confluent_kafka import ConsumerGroupTopicPartitions
-
-    admin = reach(kafka.client)  # its answers end with it
-    [answer] = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)]).values()
-    return {(each.topic, str(each.partition)): each.offset for each in answer.result(30).topic_partitions}
 
 
 def lag(kafka: Kafka, group: str) -> dict[tuple[str, str], int]:

@@ -15,6 +15,7 @@ from ledgerops.cli import main
 from ledgerops.common.kafka import reach
 from ledgerops.ledger.sources.topics import TOPICS
 from tests.ledger.sources.reference import write_reference
+from tests.postgres import asked
 from tests.topics import make as make_topics
 
 broker = pytest.mark.spark  # a JVM, though not Spark's
@@ -75,11 +76,6 @@ def compacted(kafka, topic):
     finally:
         consumer.close()
     return kept
-
-
-def rows(url, query):
-    with psycopg.connect(url) as connection:
-        return connection.execute(query).fetchall()
 
 
 @broker
@@ -167,11 +163,11 @@ def test_reference_data_are_loaded_into_both_and_loading_again_changes_nothing(
         customers, accounts = (compacted(kafka, prefix + name) for name in ("customers", "accounts"))
         assert (sorted(customers), sorted(accounts)) == (["C1", "C2", "C3", "C4"], ["A1", "A2", "A3"])
         for kept, table, key in ((customers, "customers", "customer_id"), (accounts, "accounts", "account_id")):
-            found = rows(database, f"SELECT {key}, to_jsonb({table}) FROM {table}")
+            found = asked(database, f"SELECT {key}, to_jsonb({table}) FROM {table}")
             assert {each: {**row, "updated_at": None} for each, row in found} == {
                 each: {**row, "updated_at": None} for each, row in kept.items()
             }
-    day = rows(database, "SELECT updated_at::text FROM customers WHERE customer_id = 'C1'")[0][0][:10]
+    day = asked(database, "SELECT updated_at::text FROM customers WHERE customer_id = 'C1'")[0][0][:10]
     assert customers["C1"]["updated_at"] == f"{day}T00:00:00.000000Z"
 
 
@@ -182,8 +178,8 @@ def test_a_changed_customer_replaces_the_old_one(topics, kafka, prefix, database
     topics("--data", reference, "--postgres", database)
 
     last = compacted(kafka, f"{prefix}customers")["C1"]["last"]
-    assert rows(database, "SELECT last FROM customers WHERE customer_id = 'C1'") == [(last,)]
-    assert rows(database, "SELECT count(*) FROM customers") == [(4,)]
+    assert asked(database, "SELECT last FROM customers WHERE customer_id = 'C1'") == [(last,)]
+    assert asked(database, "SELECT count(*) FROM customers") == [(4,)]
 
 
 @broker

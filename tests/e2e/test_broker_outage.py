@@ -11,6 +11,7 @@ from ledgerops.agent.watch import Watch
 from ledgerops.common.kafka import reach
 from ledgerops.servers.kafka import Kafka
 from tests import topics
+from tests.agent.brokers import committed
 from tests.agent.test_attach import value
 from tests.e2e.evening_app import PATIENT
 from tests.programs import until
@@ -67,14 +68,6 @@ def test_a_broker_that_is_away_is_named_in_time_and_the_query_goes_on_when_it_is
         watch.close()
 
 
-def ended(query) -> dict[str, int]:
+def ended(query) -> dict[tuple[str, str], int]:
     offsets = json.loads(query.lastProgress["sources"][0]["endOffset"].replace("'", '"'))["transactions"]
-    return {str(partition): offset for partition, offset in offsets.items()}
-
-
-def committed(broker: Kafka, group: str) -> dict[str, int]:
-    from confluent_kafka import ConsumerGroupTopicPartitions
-
-    admin = reach(broker.client)
-    [answer] = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)]).values()
-    return {str(each.partition): each.offset for each in answer.result(30).topic_partitions}
+    return {("transactions", partition): offset for partition, offset in offsets.items()}

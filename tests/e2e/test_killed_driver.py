@@ -12,6 +12,7 @@ from ledgerops.ledger.sinks.committed import last_batch
 from ledgerops.servers.process import Process
 from tests.ledger.jobs.feed import customer, transaction
 from tests.paths import ROOT
+from tests.postgres import asked
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
@@ -65,13 +66,9 @@ def test_every_row_is_in_postgres_once_though_the_driver_is_killed_twice(feed, p
         connection.execute("CREATE SCHEMA killed")
     url = f"{postgres.url}?options=-csearch_path%3Dkilled"
 
-    def asked(question):
-        with psycopg.connect(url) as connection:
-            return connection.execute(question).fetchall()
-
     def newest():
         try:
-            return asked("SELECT max(batch) FROM ledgerops_batches")[0][0]
+            return asked(url, "SELECT max(batch) FROM ledgerops_batches")[0][0]
         except psycopg.errors.UndefinedTable:
             return None
 
@@ -81,6 +78,6 @@ def test_every_row_is_in_postgres_once_though_the_driver_is_killed_twice(feed, p
     progress = case.run(sink=PostgresSink(url))
 
     assert len(progress) > 10, "the input was worked off before the kill"
-    assert asked('SELECT transaction_id FROM "transactions.credits" ORDER BY 1') == [(i,) for b in IDS for i in b]
+    assert asked(url, 'SELECT transaction_id FROM "transactions.credits" ORDER BY 1') == [(i,) for b in IDS for i in b]
     staging = "SELECT count(*) FROM pg_tables WHERE schemaname = current_schema() AND tablename LIKE '%staging%'"
-    assert asked(staging) == [(0,)]
+    assert asked(url, staging) == [(0,)]

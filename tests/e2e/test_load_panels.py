@@ -9,9 +9,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from ledgerops.metrics import GENERATOR_METRICS
 from ledgerops.servers.process import answers, free_port
-from tests.mixin.dashboards.replayed import evaluated, parsed
+from tests.mixin.dashboards.replayed import evaluated
 from tests.mixin.dashboards.test_waiting import LOAD, WAITING, asked
 from tests.programs import needed, until
+from tests.samples import samples
 from tests.serving import fetched
 
 SECONDS = 6
@@ -63,7 +64,7 @@ def test_prometheus_own_linter_finds_nothing_in_its_page(texts):
 def test_the_panels_of_the_load_test_show_them(texts, tmp_path):
     panels = [panel for _, panel in WAITING if panel.drill == LOAD]
     wanted = {each for panel in panels for each in asked(panel)}
-    found = evaluated(tmp_path, [page for text in texts if (page := parsed(text))], wanted, every=EVERY)
+    found = evaluated(tmp_path, [page for text in texts if (page := samples(text))], wanted, every=EVERY)
 
     assert len(panels) == 5
     assert found == wanted

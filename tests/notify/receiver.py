@@ -1,7 +1,6 @@
 """A real receiver on a free port: an HTTP endpoint that may refuse, or a driver that answers /diagnosis."""
 
 import json
-from email import message_from_bytes
 
 from ledgerops.servers.process import free_port
 from tests.serving import Background, Quiet
@@ -55,10 +54,6 @@ class Mailbox:
         self.url = f"mailto://127.0.0.1:{port}?from=ledgerops@example.com&to=oncall@example.com&mode=insecure"
         self._server = Controller(self, hostname="127.0.0.1", port=port, ready_timeout=60)
         self._server.start()
-
-    @property
-    def subjects(self) -> list[str]:
-        return [str(message_from_bytes(envelope.content)["Subject"]) for envelope in self.got]
 
     async def handle_DATA(self, server, session, envelope):
         self.got.append(envelope)

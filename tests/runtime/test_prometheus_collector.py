@@ -17,6 +17,7 @@ from ledgerops.runtime.prometheus_collector import Collector
 from ledgerops.runtime.registry import QueryRegistry
 from ledgerops.runtime.snapshot import QuerySnapshot, Snapshot, published
 from tests.paths import RECORDED
+from tests.samples import samples
 from tests.tables import cases
 
 
@@ -39,15 +40,6 @@ def snapshot(request) -> Snapshot:
     return Snapshot(now, queries, (host,), failed=fail)
 
 
-def samples(families):
-    """Without help and exemplars."""
-    return {
-        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
-        for family in families
-        for sample in family.samples
-    }
-
-
 @cases(
     "kind, library, parse",
     ("text", exposition.TEXT, generate_latest, parse_text),
@@ -58,8 +50,8 @@ def test_both_ways_publish_the_same(snapshot, kind, library, parse):
     registry = CollectorRegistry()
     expected = ["never_ran"]
     registry.register(Collector(lambda: published(snapshot, SelfStats(), expected, "ledger"), clock=lambda: now))
-    ours = samples(parse(exposition.render(published(snapshot, SelfStats(), expected, "ledger"), now, kind).decode()))
-    theirs = samples(parse(library(registry).decode()))
+    ours = samples(exposition.render(published(snapshot, SelfStats(), expected, "ledger"), now, kind).decode(), parse)
+    theirs = samples(library(registry).decode(), parse)
     assert len(ours) > 300
     assert ours == theirs
     names = {name for name, _ in ours}

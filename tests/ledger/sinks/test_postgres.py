@@ -15,7 +15,7 @@ from ledgerops.ledger.jobs.job import Job
 from ledgerops.ledger.sinks import PostgresSink
 from tests.ledger.jobs.feed import Feed, instant, transaction, uncommit
 from tests.ledger.jobs.oracle import ask, disordered, rows_of
-from tests.postgres import Postgres
+from tests.postgres import Postgres, asked
 from tests.refusals import refusal_of
 
 pytestmark = pytest.mark.spark
@@ -53,13 +53,8 @@ def url(postgres):
     return postgres.url.replace("@", ":geheim@") + f"?options=-csearch_path%3D{schema}"
 
 
-def table(url, question):
-    with psycopg.connect(url) as connection:
-        return connection.execute(question).fetchall()
-
-
 def tables(url):
-    return {name for (name,) in table(url, "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")}
+    return {name for (name,) in asked(url, "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")}
 
 
 def once(act, *batches):
@@ -85,7 +80,7 @@ def test_each_row_is_there_once_though_batches_are_repeated_at_every_point(feed,
     with pytest.raises(Exception, match="killed after staging") as failed:
         case.run(sink=sink)
     assert "geheim" not in str(failed.value)
-    query = table(url, "SELECT query FROM ledgerops_batches")[0][0].replace("-", "")
+    query = asked(url, "SELECT query FROM ledgerops_batches")[0][0].replace("-", "")
     with psycopg.connect(url) as connection:  # a driver that is really killed drops nothing
         connection.execute(f"CREATE TABLE ledgerops_staging_{query}_left (a int)")
 
@@ -96,12 +91,12 @@ def test_each_row_is_there_once_though_batches_are_repeated_at_every_point(feed,
     for name in ("debits", "credits"):
         kind = name[:-1].capitalize()
         rows = [row for row in rows_of([first, second]) if row["type"] == kind]
-        found = table(url, f'SELECT * FROM "transactions.{name}"')
+        found = asked(url, f'SELECT * FROM "transactions.{name}"')
         assert sorted(found, key=str) == sorted((tuple(row.values()) for row in rows), key=str)
     assert tables(url) == {"transactions.debits", "transactions.credits", "ledgerops_batches"}
     # the failed one was staged again, the one that Spark had not noted was not even staged
     assert sink.seen == [0, 1, 2, 2, 3, 4, 5, 6, 7]
-    assert table(url, "SELECT job, batch FROM ledgerops_batches") == [("split_transactions", 7)]
+    assert asked(url, "SELECT job, batch FROM ledgerops_batches") == [("split_transactions", 7)]
 
 
 def test_updates_replace_the_row_of_their_key_and_a_fresh_checkpoint_is_told_apart(feed, url, job_session, tmp_path):
@@ -109,13 +104,13 @@ def test_updates_replace_the_row_of_their_key_and_a_fresh_checkpoint_is_told_apa
     runs, sink = disordered(), PostgresSink(url)
     feed(job).run_each(runs, repeat=True, sink=sink)
     question = "SELECT customer_id, count(*), sum(amount) FROM rows GROUP BY 1 HAVING count(*) > 20 ORDER BY ALL"
-    assert table(url, "SELECT * FROM customer_activity ORDER BY 1") == ask(question, rows_of(runs))
+    assert asked(url, "SELECT * FROM customer_activity ORDER BY 1") == ask(question, rows_of(runs))
 
     again = Feed(job_session, job, tmp_path / "again")
     again.work([transaction(f"t{n}", "10:00", "C1") for n in range(30)], sink=sink)
 
-    assert table(url, "SELECT transactions FROM customer_activity WHERE customer_id = 'C1'") == [(30,)]
-    assert len(table(url, "SELECT * FROM ledgerops_batches")) == 2
+    assert asked(url, "SELECT transactions FROM customer_activity WHERE customer_id = 'C1'") == [(30,)]
+    assert len(asked(url, "SELECT * FROM ledgerops_batches")) == 2
     assert tables(url) == {"customer_activity", "ledgerops_batches"}
 
 
@@ -139,7 +134,7 @@ def test_every_type_keeps_its_value_and_the_latest_row_of_a_batch_wins(feed, url
     early = transaction("early", "10:00:00.000001", amount=Decimal("2.00"))
     case.work([transaction("late", "10:00:00.000002", amount=Decimal("1.00")), early], sink=PostgresSink(url))
 
-    assert table(url, "SELECT * FROM types") == [
+    assert asked(url, "SELECT * FROM types") == [
         (
             "C1", instant("10:00:00.000002"), Decimal("1.00"), 0.0, True, {"id": "late", "amount": 1.0}, [1, 2], 1, 2,
             3, 4, 1.5, date(2024, 2, 29), b"\x00\xff", None, instant("01:02:03.000004").replace(tzinfo=None),
@@ -182,7 +177,7 @@ def test_a_server_that_is_killed_and_comes_back_loses_and_repeats_nothing(feed, 
     sink = Disturbed(own.url, staged=once(own.kill, 1), away=own.start)
     case.run(sink=sink)
 
-    found = [table(own.url, f'SELECT transaction_id FROM "transactions.{name}"') for name in ("debits", "credits")]
+    found = [asked(own.url, f'SELECT transaction_id FROM "transactions.{name}"') for name in ("debits", "credits")]
     assert sorted(found[0] + found[1]) == sorted((row["transaction_id"],) for row in rows_of([first]))
     assert sink.seen == [0, 1, 1, 2, 3]
 
@@ -193,7 +188,7 @@ def test_a_server_that_is_killed_and_comes_back_loses_and_repeats_nothing(feed, 
     own.start()
     case.run(sink=sink)
 
-    assert len(table(own.url, "SELECT * FROM \"transactions.credits\" WHERE transaction_id = 'last'")) == 1
+    assert len(asked(own.url, "SELECT * FROM \"transactions.credits\" WHERE transaction_id = 'last'")) == 1
 
 
 def test_a_batch_with_state_that_is_tried_again_counts_its_rows_once(feed, own):
@@ -203,6 +198,6 @@ def test_a_batch_with_state_that_is_tried_again_counts_its_rows_once(feed, own):
     case.run(sink=sink)
 
     question = "SELECT customer_id, count(*), sum(amount) FROM rows GROUP BY 1 ORDER BY ALL"
-    found = table(own.url, "SELECT * FROM customer_activity ORDER BY 1")
+    found = asked(own.url, "SELECT * FROM customer_activity ORDER BY 1")
     assert found == ask(question, rows_of([first]))
     assert sink.seen == [0, 0, 1, 1, 2, 2, 3, 3]

@@ -10,8 +10,6 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from prometheus_client.parser import text_string_to_metric_families
-
 from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.mixin.rule_files import rule_files
 from ledgerops.mixin.site import Site, duration
@@ -21,6 +19,7 @@ from ledgerops.runtime.replay import JUDGED, Replay
 from ledgerops.runtime.snapshot import QuerySnapshot, Snapshot, published
 from tests.paths import RECORDED
 from tests.promtool import refused
+from tests.samples import Page, samples
 
 DRILLS = RECORDED / "drills"
 SCRAPE = 5.0  # seconds
@@ -31,7 +30,6 @@ REAL = Site(scrape_seconds=SCRAPE, evaluation_seconds=SCRAPE)  # windows as peop
 BUDGET = 2000  # series of a query: all
 EVERYTHING = {"__rate_interval": "20s", "__interval": "1m", "__range": "5m", "app": ".*"}
 EVERYTHING |= dict.fromkeys(("job", "instance", "query", "plan"), ".+")
-Page = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
 
 def of(name: str, value: float, **labels: str) -> Page:
@@ -46,7 +44,7 @@ def pages_of(recording: Path) -> Iterator[Page]:
         first = now if first is None else first
         yield {
             (name, labels): value - first if name.endswith(INSTANT) else value
-            for (name, labels), value in parsed(text).items()
+            for (name, labels), value in samples(text).items()
         }
 
 
@@ -68,15 +66,6 @@ def filled(expression: str, **variables: str) -> str:
     for name, value in {**EVERYTHING, **variables}.items():
         expression = expression.replace(f"${name}", value)
     return expression
-
-
-def parsed(text: str) -> Page:
-    """The samples of a page."""
-    return {
-        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
-    }
 
 
 def _scraped(replay: Replay, now: float, app: str | None) -> str:
