@@ -114,6 +114,12 @@ def test_a_named_file_must_exist(tmp_path):
     assert "no such file" in refusal_of(load, tmp_path / "absent.toml", {})
 
 
+NO_FOLDER = (
+    "recording must be a folder of this machine, not '{}'; for an object store mount it, or copy the recording "
+    "afterwards"
+)
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -133,21 +139,9 @@ def test_a_named_file_must_exist(tmp_path):
         ({"commit_group": "{query}"}, "commit_group needs kafka_servers"),
         ({"kafka_config": "client.properties"}, "kafka_config needs kafka_servers"),
         ({"kafka_servers": "a:1", "kafka_interval": 0}, "kafka_interval must be above 0, not 0"),
-        (
-            {"recording": "s3a://bucket/rec"},
-            "recording must be a folder of this machine, not 's3a://bucket/rec'; for an object store mount it, or copy "
-            "the recording afterwards",
-        ),
-        (
-            {"recording": "s3a://key:secret@bucket/rec"},
-            "recording must be a folder of this machine, not 's3a://bucket/rec'; for an object store mount it, or copy "
-            "the recording afterwards",
-        ),
-        (
-            {"recording": "file://host/rec"},
-            "recording must be a folder of this machine, not 'file://host/rec'; for an object store mount it, or copy "
-            "the recording afterwards",
-        ),
+        ({"recording": "s3a://bucket/rec"}, NO_FOLDER.format("s3a://bucket/rec")),
+        ({"recording": "s3a://key:secret@bucket/rec"}, NO_FOLDER.format("s3a://bucket/rec")),
+        ({"recording": "file://host/rec"}, NO_FOLDER.format("file://host/rec")),
         ({"otlp_endpoint": "a:4318"}, "otlp_endpoint must start with http:// or https://, not 'a:4318'"),
         ({"otlp_headers_file": "f"}, "otlp_headers_file needs otlp_endpoint"),
         ({"otlp_encoding": "xml"}, "otlp_encoding must be json or protobuf, not 'xml'"),

@@ -34,10 +34,15 @@ def added(batch, action="add"):
     return {"path": f"file:/out/{batch}", "size": 100, "modificationTime": (T0 + batch) * 1000, "action": action}
 
 
+def told(log, last, since=None):
+    """The batches that are told when the last one has ended, and those since this one were not."""
+    log.advance(last, T0)
+    return [each.batch_id for each in log.commits(since)]
+
+
 def test_each_batch_since_is_told_with_its_files_and_bytes(log_from):
     log = log_from(2)
-    log.advance(2, T0)
-    assert [each.batch_id for each in log.commits(None)] == [2]
+    assert told(log, 2) == [2]
     log.advance(4, T0)
 
     commits = log.commits(2)
@@ -50,69 +55,54 @@ def test_each_batch_since_is_told_with_its_files_and_bytes(log_from):
 
 def test_a_batch_whose_entry_repeats_all_before_it_is_passed_over_unread(log_from, files):
     log = log_from(8)
-    log.advance(10, T0)
-    assert [each.batch_id for each in log.commits(None)] == [8, 10]
+    assert told(log, 10) == [8, 10]
     assert files.questions().count("9") == 1
     assert "9.compact" not in files.asked
 
 
 def test_no_batch_is_lost_after_a_look_that_found_only_one_that_is_passed_over(log_from):
     log = log_from(9)
-    log.advance(9, T0)
-    assert log.commits(None) == []
-    log.advance(12, T0)
-    assert [each.batch_id for each in log.commits(None)] == [10, 11, 12]
+    assert told(log, 9) == []
+    assert told(log, 12) == [10, 11, 12]
 
 
 def test_the_batches_of_the_run_before_the_first_look_count(log_from):
-    log = log_from(10)
-    log.advance(12, T0)
-    assert [each.batch_id for each in log.commits(None)] == [10, 11, 12]
+    assert told(log_from(10), 12) == [10, 11, 12]
 
 
 def test_a_batch_that_is_passed_over_is_not_looked_for_again(log_from, files):
     log = log_from(8)
-    log.advance(9, T0)
-    assert [each.batch_id for each in log.commits(None)] == [8]
+    assert told(log, 9) == [8]
     files.questions()
     assert (log.commits(8), files.questions()) == ([], [])
-    log.advance(10, T0)
-    assert [each.batch_id for each in log.commits(8)] == [10]
+    assert told(log, 10, since=8) == [10]
 
 
 def test_of_many_batches_the_newest_are_read(log_from, monkeypatch):
     monkeypatch.setattr(file_sink, "MAX_ENTRIES", 2)
-    log = log_from(4)
-    log.advance(12, T0)
-    assert [each.batch_id for each in log.commits(None)] == [11, 12]
+    assert told(log_from(4), 12) == [11, 12]
 
 
 def test_the_newest_entry_of_a_run_before_is_told_once_where_those_of_the_first_batches_are_deleted(log_from, files):
     log = log_from(0, T0 + 20)
-    log.advance(-1, T0)
-    assert log.commits(None) == []
+    assert told(log, -1) == []
     for batch in range(10):
         (Path(log.name) / (f"{batch}.compact" if batch == 9 else str(batch))).unlink()
-    log.advance(1, T0)
-    assert [each.batch_id for each in log.commits(None)] == [12]
+    assert told(log, 1) == [12]
     log.advance(2, T0)
     assert (log.commits(12), files.questions().count("_spark_metadata")) == ([], 1)
-    log.advance(12, T0)
-    assert [each.batch_id for each in log.commits(12)] == [10, 11], "and not again when the run has come there"
+    assert told(log, 12, since=12) == [10, 11], "and not again when the run has come there"
 
 
 def test_the_newest_entry_of_a_run_before_may_have_no_file(log_from):
     log = log_from(0, T0 + 20)
     (Path(log.name) / "13").write_text("v1")
-    log.advance(0, T0)
-    assert [each.batch_id for each in log.commits(None)] == [0, 12]
+    assert told(log, 0) == [0, 12]
 
 
-@pytest.mark.parametrize(("begun", "told"), [(T0 + 12, [11]), (None, [11]), (T0 + 13, [11, 12])])
-def test_an_entry_that_the_run_has_written_itself_is_told_when_its_batch_has_ended(log_from, begun, told):
-    log = log_from(11, begun)
-    log.advance(11, T0)
-    assert [each.batch_id for each in log.commits(None)] == told
+@pytest.mark.parametrize(("begun", "batches"), [(T0 + 12, [11]), (None, [11]), (T0 + 13, [11, 12])])
+def test_an_entry_that_the_run_has_written_itself_is_told_when_its_batch_has_ended(log_from, begun, batches):
+    assert told(log_from(11, begun), 11) == batches
 
 
 ADDED, DELETED = json.dumps(added(0)), json.dumps(added(0, "delete"))

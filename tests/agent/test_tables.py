@@ -160,12 +160,7 @@ def test_what_a_run_wrote_last_is_told_when_the_watch_ends(case):
 
 
 def test_of_a_session_that_was_stopped_what_a_run_wrote_last_is_told_when_the_watch_ends_and_each_once(case, tmp_path):
-    log = tmp_path / "out/_spark_metadata"
-    log.mkdir(parents=True)
-    entry = {"path": "file:/out/part", "size": 50, "modificationTime": T0 * 1000, "action": "add"}
-    for batch in (3, 4):
-        (log / str(batch)).write_text(f"v1\n{json.dumps(entry)}")
-    case.run.tables, case.run.sink_table = {}, str(log)
+    case.files_of_batches(tmp_path, 3, 4)
     [told] = case.collect()
     assert [each.batch_id for each in told.commits] == [3]
 
@@ -317,12 +312,9 @@ def test_what_a_batch_adds_to_a_folder_of_files_is_told_as_a_commit_is(case, tmp
 
 
 def test_no_batch_of_a_file_sink_is_lost_whichever_is_the_first_that_is_looked_at(case, tmp_path):
-    log = tmp_path / "out/_spark_metadata"
-    log.mkdir(parents=True)
-    entry = {"path": "file:/out/part", "size": 50, "modificationTime": T0 * 1000, "action": "add"}
-    for batch in range(17, 31):  # every tenth repeats all before it
-        (log / (f"{batch}.compact" if batch % 10 == 9 else str(batch))).write_text(f"v1\n{json.dumps(entry)}")
-    case.run.tables, case.run.sink_table, case.run.first_batch = {}, str(log), 18
+    # every tenth repeats all before it
+    case.files_of_batches(tmp_path, *(f"{batch}.compact" if batch % 10 == 9 else batch for batch in range(17, 31)))
+    case.run.first_batch = 18
 
     counted = []
     for case.run.last_batch in (19, 25, 30):

@@ -106,6 +106,14 @@ def test_of_add_batch_the_driver_has_what_no_stage_takes(stages, before, between
     assert busy is not None and sum(driver) == pytest.approx(4.0 - min(4.0, busy.seconds))
 
 
+def around_a_stage(*failed):
+    """The seconds before the stage of a batch, of statements that failed, between them and it, and after it."""
+    spans = tuple(FailedStatement(T0 + since, T0 + until, error) for since, until, error in failed)
+    found = parts(replace(tasks(stage(2.0, 3.0, 2.0)), failed=spans))
+    names = ("driver_before", "failed_statements", "driver_between", "after_tasks")
+    return [found.get(name, 0.0) for name in names]
+
+
 @cases(
     "failed, before, lost, between, after",
     ("before a stage", [(0.5, 1.5)], 0.5, 1.0, 0.5, 1.0),
@@ -115,11 +123,7 @@ def test_of_add_batch_the_driver_has_what_no_stage_takes(stages, before, between
     ("for longer than add_batch", [(-9.0, 9.0)], 0.0, 3.0, 0.0, 0.0),
 )
 def test_statements_that_fail_have_the_time_in_which_no_stage_of_another_one_runs(failed, before, lost, between, after):
-    spans = tuple(FailedStatement(T0 + since, T0 + until, "no") for since, until in failed)
-    found = parts(replace(tasks(stage(2.0, 3.0, 2.0)), failed=spans))
-
-    names = ("driver_before", "failed_statements", "driver_between", "after_tasks")
-    assert [found.get(name, 0.0) for name in names] == [before, lost, between, after]
+    assert around_a_stage(*((*span, "no") for span in failed)) == [before, lost, between, after]
 
 
 @cases(
@@ -130,11 +134,7 @@ def test_statements_that_fail_have_the_time_in_which_no_stage_of_another_one_run
     ("a stage between them", [(1.5, 1.6, "no"), (3.5, 3.6, "no")], 1.5, 0.2, 0.9, 0.4),
 )
 def test_the_pause_before_the_next_try_is_lost_too(failed, before, lost, between, after):
-    spans = tuple(FailedStatement(T0 + since, T0 + until, error) for since, until, error in failed)
-    found = parts(replace(tasks(stage(2.0, 3.0, 2.0)), failed=spans))
-
-    names = ("driver_before", "failed_statements", "driver_between", "after_tasks")
-    assert [found.get(name, 0.0) for name in names] == pytest.approx([before, lost, between, after])
+    assert around_a_stage(*failed) == pytest.approx([before, lost, between, after])
 
 
 def test_a_batch_whose_every_statement_fails_has_no_stage():
