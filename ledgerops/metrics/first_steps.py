@@ -65,6 +65,8 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
         "tasks": FirstStep("take a thread dump of the task's executor (Spark UI, page Executors), and if it waits "
             "for Python, of that worker",
             "a task runs"),
+        "python": FirstStep("see at which line the function is: `py-spy dump` on the Python worker of the running task",
+            "a task waits for Python"),
         "sink function": FirstStep("see what the function of foreachBatch does in the driver's Python process",
             "`foreachBatch`, no task"),
         "nobody": FirstStep("see in the Spark UI, page Jobs, which job runs, and which rows keep its tasks computing",

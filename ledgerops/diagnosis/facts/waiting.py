@@ -175,7 +175,10 @@ def unanswered(view: QueryView) -> str:
 def _dump(view: QueryView) -> Remedy:
     """A task, the function of `foreachBatch`, the driver, or how to find out which."""
     running, found, look = view.run.unfinished, waiting(view), partial(first_step, "query-stuck")
-    if found is not None and found.whom != "python":
+    if found is not None and found.whom == "python":
+        why = f"{found.words}; the dump shows at which line it is, and a restart destroys it"
+        return look("python", why, command="py-spy dump --pid PID_OF_THE_WORKER")
+    if found is not None:
         context = "sink broker" if found.sends else found.whom
         return look(context, f"{found.words}; started again it may wait again")
     if running is None and unanswered(view):
@@ -187,7 +190,7 @@ def _dump(view: QueryView) -> Remedy:
     if running.tasks > (running.tasks_done or 0):
         processes = view.hosts[-1].processes if view.hosts else ()
         jvm = "PID_OF_THE_DRIVER" if view.cluster.is_local else "PID_OF_THE_EXECUTOR"
-        in_python = found is not None or any(each.role == "python_workers" for each in processes)
+        in_python = any(each.role == "python_workers" for each in processes)
         command = "py-spy dump --pid PID_OF_THE_WORKER" if in_python else f"jstack {jvm}"
         return look("tasks", "the dump shows what the task waits for; a restart destroys it", command=command)
     if sink_kind(view) == "foreach_batch":

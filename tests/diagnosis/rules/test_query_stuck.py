@@ -12,6 +12,7 @@ from tests.diagnosis.rules.stacks import COMPUTES, OPEN, POLL, QUERY, READ, SEND
 from tests.tables import cases
 
 LOCKS = "look in the database for locks and for what its sessions wait for"
+PY_SPY = "see at which line the function is: `py-spy dump` on the Python worker"
 ANSWERS, DUMP = "check whether the file system or object store answers", "take a thread dump of the task's executor"
 UNTOLD = {"interval": None, "plan": {"trigger": None}}
 DOUBLES = [1.0] * 8 + [4.5, 9.0, 19.0, 40.0]  # as batches do that read what came while the one before them ran
@@ -256,7 +257,7 @@ def test_rows_of_a_source_that_tells_no_heads_are_not_compared_with_what_another
         "check the broker of the sink, and",
     ),
     ("a file system, in the driver", OPEN, False, "; the driver waits for the file system (FileSystem.open)", ANSWERS),
-    ("Python", READ, True, "; its 2 tasks wait for Python (BasePythonRunner$ReaderInputStream.read)", DUMP),
+    ("Python", READ, True, "; its 2 tasks wait for Python (BasePythonRunner$ReaderInputStream.read)", PY_SPY),
     ("nothing that is known", COMPUTES, True, "", DUMP),
 )
 def test_what_the_threads_of_a_batch_wait_for_is_said(history, frame, tasks, words, step):
