@@ -84,7 +84,10 @@ class KafkaCollector:
             else:
                 self._since.pop(name, None)
                 data = {end: _offsets_of(read, answer[end]) for end in ENDS}
-                data["retention_seconds"] = self._retention({topic for topic, _ in read})
+                topics = {topic for topic, _ in read}
+                data["retention_seconds"] = self._retention(topics)
+                if ids := {topic: name for topic, name in answer.get("ids", {}).items() if topic in topics}:
+                    data["topic_ids"] = ids
                 if answer.get("seconds") is not None:
                     data["seconds"] = round(answer["seconds"], 4)
             self._queue.put("offsets", orjson.dumps({"run_id": run_id, **data}), name)

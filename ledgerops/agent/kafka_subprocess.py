@@ -21,6 +21,7 @@ from ledgerops.errors import UserError
 RECONNECT_MS = 1000  # with librdkafka's 10 s a broker that is back would go unnoticed for as long
 CONNECT_SECONDS = 4.0
 ENDS: tuple[End, ...] = ("latest", "earliest")
+NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"  # 16 bytes of zero, in base 64: Kafka before 2.8
 
 
 class OffsetClient:
@@ -66,6 +67,7 @@ class OffsetClient:
         found = {"latest": latest, "earliest": earliest, "refused": refused, "reason": self._reason(), "seconds": took}
         found["withheld"] = withheld
         topics = [topic for topic in question["settings"] if topic in latest]
+        found["ids"] = self._ids(latest, max(0.1, began + seconds - time.monotonic())) if latest else {}
         return {**found, "settings": self._settings(topics, seconds) if topics else {}}
 
     def _renew(self, topics: Iterable[str], until: float) -> None:
@@ -75,6 +77,18 @@ class OffsetClient:
         for topic in topics:
             with suppress(KafkaException):
                 self._admin.list_topics(topic, timeout=max(0.1, until - time.monotonic()))
+
+    def _ids(self, topics: Iterable[str], seconds: float) -> dict[str, str]:
+        """What tells a topic from a later one of its name; none of a topic whose broker is too old to say it."""
+        from confluent_kafka import KafkaException, TopicCollection
+
+        answers = self._admin.describe_topics(TopicCollection(sorted(topics)), request_timeout=seconds)
+        wait_for(answers.values(), self._admin, seconds)
+        found: dict[str, str] = {}
+        for topic, future in answers.items():
+            with suppress(KafkaException, TimeoutError):
+                found[topic] = str(future.result(0).topic_id)
+        return {topic: name for topic, name in found.items() if name != NO_ID}
 
     def _settings(self, topics: Iterable[str], seconds: float) -> dict[str, dict[str, str]]:
         """The settings of topics; empty for a topic whose settings could not be read."""

@@ -118,7 +118,7 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
             "find out whether {topic} was created again, or who deleted its records or cut its retention",
             "records of a topic are gone before its retention is over", _TOPIC),
         "created again": FirstStep("find out who created {topic} again, and whether it has all rows from its beginning",
-            "the offsets of the topic went back", _TOPIC),
+            "the offsets of the topic went back, or its id is another", _TOPIC),
     },
     # input
     "input-overload": {

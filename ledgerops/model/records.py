@@ -515,7 +515,8 @@ class Observer:
 @dataclass(frozen=True, slots=True)
 class Heads:
     """Offsets asked of the source itself, apart from the query. Without an answer only `error` and its time are there.
-    The retention is by topic, and only of topics that delete: one that is merely compacted keeps every key."""
+    The retention is by topic, and only of topics that delete: one that is merely compacted keeps every key. The ids are
+    by topic, too: one that is created again has another."""
 
     at: float
     latest: Offsets
@@ -524,3 +525,4 @@ class Heads:
     error: str | None = None  # why the source could not be asked
     unreachable_since: float | None = None  # when the first of the failed attempts began
     seconds: float | None = None  # that the answer took
+    topic_ids: Mapping[str, str] = field(default_factory=dict)

@@ -8,7 +8,7 @@ import time
 
 import orjson
 import pytest
-from confluent_kafka.admin import NewPartitions
+from confluent_kafka.admin import NewPartitions, NewTopic
 
 from ledgerops.agent.kafka_heads import KafkaCollector
 from ledgerops.agent.kafka_proxy import MAX_FAILED_REQUESTS, BrokerError, BrokerProxy
@@ -22,7 +22,9 @@ from ledgerops.servers.kafka import Kafka
 from tests.agent.brokers import Queries, asks, closed, produce, reading  # noqa: F401
 from tests.agent.fakes import queue
 from tests.build import T0
+from tests.programs import until
 from tests.tables import cases
+from tests.topics import make
 
 NOBODY = KafkaClient("127.0.0.1:1")
 
@@ -58,6 +60,8 @@ def test_newest_and_oldest_offsets_and_the_retention_are_reported_for_what_each_
 
     found = told(box)
     assert 0 < found["a"].pop("seconds") < passed
+    assert found["b"]["topic_ids"].keys() == {topic, other}
+    assert found["a"].pop("topic_ids") == {topic: found["b"]["topic_ids"][topic]}
     assert found["a"] == {
         "run_id": "a-run-1",
         "latest": {topic: {"0": 5, "2": 7}},
@@ -66,6 +70,23 @@ def test_newest_and_oldest_offsets_and_the_retention_are_reported_for_what_each_
     }
     assert found["b"]["latest"] == {other: {"0": 0}, topic: {"1": 0}}
     assert found["b"]["retention_seconds"] == {other: 7 * 86400.0, topic: 60.0}
+
+
+def test_a_topic_that_was_created_again_has_another_id(kafka, topic, asking):
+    queries, box, made = asking
+    queries.read("a", {topic: {"0": 0}})
+    admin = reach(kafka.client)
+
+    def ids():
+        for _ in range(2):
+            made.collect()
+            yield told(box)["a"]["topic_ids"][topic]
+
+    before = set(ids())
+    admin.delete_topics([topic])[topic].result(30)
+    until(lambda: topic not in admin.list_topics().topics, 30, "the topic is gone")
+    make(admin, NewTopic(topic, 1, 1))
+    assert (len(before), len(before | set(ids()))) == (1, 2)
 
 
 def test_deleted_records_show_in_the_oldest_offset(kafka, topic, asking):
@@ -237,10 +258,10 @@ def test_what_the_broker_cannot_say_is_its_answer_and_no_reason_for_another_proc
 def test_an_answer_is_read_back_as_it_was_written():
     offsets = {"latest": {"t": {"0": 5}}, "earliest": {"t": {"0": 2}}}
     retention = {"retention_seconds": {"t": 60.0}}
-    heads = build(Heads, {"run_id": "r", **offsets, **retention, "seconds": 0.5}, at=T0)
+    heads = build(Heads, {"run_id": "r", **offsets, **retention, "seconds": 0.5, "topic_ids": {"t": "i"}}, at=T0)
     assert (heads.at, heads.latest, heads.earliest) == (T0, {("t", "0"): 5}, {("t", "0"): 2})
     assert heads.retention_seconds == {"t": 60.0}
-    assert (heads.seconds, heads.error) == (0.5, None)
+    assert (heads.seconds, heads.error, heads.topic_ids) == (0.5, None, {"t": "i"})
 
 
 def test_a_look_in_vain_is_read_back_too_and_nonsense_is_refused():

@@ -1,12 +1,13 @@
 """Offsets that were deleted before a query read them: by the broker, by a batch, and by the text of an exception."""
 
 import re
-from itertools import islice
+from itertools import islice, pairwise
 from math import inf
 from typing import NamedTuple
 
 from ledgerops.diagnosis.facts.known_failures import CREATED_AGAIN, GONE, explain
 from ledgerops.diagnosis.limits import LOOKBACK_BATCHES, MOSTLY
+from ledgerops.model.finding import Evidence
 from ledgerops.model.head_table import offsets_read_at
 from ledgerops.model.records import Partition, Progress, SourceProgress
 from ledgerops.signals.baseline import MIN_USUAL_BATCHES
@@ -44,13 +45,35 @@ class Skipped(NamedTuple):
 
 class Rewound(NamedTuple):
     """A partition that ends before the offset that the query had read: its topic was created again, or brokers lost its
-    newest records."""
+    newest records. Or whose topic was created again and has more: the query goes on `before` in it, and never reads
+    what it has from `after` on."""
 
     partition: Partition
     before: int
     after: int
     at: float
     failed: bool  # of it; else the query has continued
+    unnoticed: bool = False  # no offset went back: Spark takes the new topic for the old one
+
+    @property
+    def what(self) -> str:
+        topic, number = self.partition
+        if self.unnoticed:
+            return (
+                f"{topic} was deleted and created again: the query continued at offset {self.before:,} of the new "
+                f"partition {number} and never reads those before it"
+            )
+        return (
+            f"partition {number} of {topic} went back from offset {self.before:,} to {self.after:,}: the topic was "
+            "deleted and created again, or its brokers lost records; the query "
+            + ("failed because of it" if self.failed else "continued from there")
+        )
+
+    @property
+    def measured(self) -> Evidence:
+        if self.unnoticed:
+            return Evidence("offsets_unread", float(self.before - self.after), "offsets", "0", self.at)
+        return Evidence("end_offset", float(self.after), "offsets", f">= {self.before}", self.at)
 
 
 def deleted_gaps(view: QueryView) -> list[Gap]:
@@ -113,7 +136,7 @@ def _deleted_before(view: QueryView, batch: Progress, source: SourceProgress) ->
 
 
 def rewound(view: QueryView) -> Rewound | None:
-    """By the exception of a query that failed, else by the newest batches."""
+    """By the exception of a query that failed, else by the newest batches, else by the id of the topic."""
     ended = view.history.ended
     if ended is not None and ended.exception and is_loss(ended.exception):
         where, moved = PARTITION.search(ended.exception), _moved(ended.exception)
@@ -126,6 +149,26 @@ def rewound(view: QueryView) -> Rewound | None:
             for partition, start in source.start.items() if source.kind == "kafka" else ():
                 if (end := source.end.get(partition, start)) < start:
                     return Rewound(partition, start, end, batch.ended, failed=False)
+    return _another_topic(view)
+
+
+def _another_topic(view: QueryView) -> Rewound | None:
+    """The partition of a topic with another id than before of which a batch left out most: the first one that began
+    after the last answer about the old topic. It may have read that one still, which makes what is left out more."""
+    answers = [heads for heads in view.history.heads if heads.topic_ids]
+    for old, new in reversed([*pairwise(answers)]):
+        topics = {topic for topic, name in new.topic_ids.items() if old.topic_ids.get(topic, name) != name}
+        batch = next((each for each in view.history.batches if topics and each.started > old.at), None)
+        if batch is None:
+            continue
+        found = [
+            Rewound(partition, start, new.earliest[partition], batch.ended, failed=False, unnoticed=True)
+            for source in batch.sources
+            for partition, start in source.start.items()
+            if partition[0] in topics and new.earliest.get(partition, start) < start <= source.end.get(partition, start)
+        ]
+        if found:
+            return max(found, key=lambda each: each.before - each.after)
     return None
 
 

@@ -2,9 +2,9 @@
 
 Meaning: the topic has deleted records that the query had not read. Either the next offset to read is older than the
     oldest in the topic, or a batch read fewer rows than its offsets cover, or the query failed because it noticed
-    (`failOnDataLoss`). Or the topic ends before the offset that was read: it was deleted and created again. Or a file
-    sink skipped batches: the log of its output folder, `_spark_metadata`, has their numbers from another checkpoint. Or
-    the function of `foreachBatch` caught what its write failed with, and the batch was committed without its rows.
+    (`failOnDataLoss`). Or the topic was deleted and created again: it ends before what was read, or has another id. Or
+    a file sink skipped batches: the log of its output folder, `_spark_metadata`, has their numbers from another
+    checkpoint. Or the function of `foreachBatch` caught what its write failed with, and its rows were not written.
 Impact: these rows are in no output, and never will be unless they are read from elsewhere. With `failOnDataLoss` =
     false the query continues without an error.
 Diagnosis: 1. The finding names the topic, the partition and the number of offsets.
@@ -24,6 +24,8 @@ Evidence:
     offsets_lost: earliest of the newest record `offsets` - endOffset of the newest batch, over the partitions where
         that is positive; if the query failed, the difference of the offsets in the exception; if it continued,
         batch_offsets - batch_rows / the usual rows per offset
+    offsets_unread: startOffset of the first batch after the last record `offsets` with the former topic_ids, less
+        earliest of the next one
     end_offset: endOffset of the batch where it is below startOffset, or by the exception; or `latest`, asked after it
     ledgerops_retention_headroom_seconds: 0: earliest is above the next offset to read
     batch_rows: numInputRows of the source in the batch whose range includes the deleted offsets
@@ -61,6 +63,7 @@ NOTICE = Remedy(
     "it then fails when rows are missing instead of continuing silently",
     safe=False,
 )
+READ_APART = Remedy("read the rows before that offset with another query", "Spark takes the topic for the old one")
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -99,17 +102,12 @@ def _passed_over(skipped: deleted.Skipped) -> Finding:
 
 def _created_again(view: QueryView, back: deleted.Rewound) -> Finding:
     topic, partition = back.partition
-    then = "failed because of it" if back.failed else "continued from there"
-    end = Evidence("end_offset", float(back.after), "offsets", f">= {back.before}", back.at)
+    then = CONTINUE if back.failed else READ_APART if back.unnoticed else NOTICE
     return Finding(
-        f"partition {partition} of {topic} went back from offset {back.before:,} to {back.after:,}: the topic was "
-        f"deleted and created again, or its brokers lost records; the query {then}",
+        back.what,
         Component("partition", f"{topic}-{partition}", topic),
-        (end, *([failures(view, back.at)] if back.failed else [])),
-        (
-            first_step("data-loss", "created again", "the checkpoint has offsets of the old topic", topic=topic),
-            CONTINUE if back.failed else NOTICE,
-        ),
+        (back.measured, *([failures(view, back.at)] if back.failed else [])),
+        (first_step("data-loss", "created again", "the checkpoint has offsets of the old topic", topic=topic), then),
         confidence=0.95,
         began=back.at,
     )

@@ -15,6 +15,7 @@ def asked(
     keeps: float | None = None,
     error: str | None = None,
     silent_for: float = 0.0,
+    topic_id: str | None = None,
 ) -> QueryView:
     """The view `later` seconds on, at which the broker was asked; offsets are by partition of the one topic.
 
@@ -31,6 +32,7 @@ def asked(
             retention_seconds={TOPIC: keeps} if keeps is not None else {},
             error=error,
             unreachable_since=now - silent_for if error else None,
+            topic_ids={TOPIC: topic_id} if topic_id is not None else {},
         )
     )
     return QueryView(view.history, now, view.hosts, view.others)

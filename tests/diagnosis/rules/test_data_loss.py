@@ -289,6 +289,31 @@ def test_offsets_that_went_back_are_those_of_a_topic_that_was_created_again(
     assert first.startswith("find out who created transactions again") and f"failOnDataLoss = {second}" in later
 
 
+@cases(
+    "ids, earliest, unread",
+    ("another topic", ("old", "new"), 0, 5500),
+    ("another topic that begins where the old one ended", ("old", "new"), 5500, None),
+    ("the same topic", ("old", "old"), 0, None),
+    ("a broker that tells no ids any more", ("old", None), 0, None),
+)
+def test_a_topic_that_was_created_again_with_more_records_is_told_by_its_id(history, ids, earliest, unread):
+    view = history(source="KafkaV2[Subscribe[transactions]]")
+    [*_, before, last] = view.history.batches
+    [source] = last.sources
+    (partition,) = source.end
+    view.history.batches[-1] = replace(last, sources=(replace(source, start={partition: 5500}),))
+    known = asked(view, [6000], [0], before.ended - view.now, topic_id=ids[0])
+    diagnosis = Diagnoser()(asked(known, [9000], [earliest], view.now - known.now, topic_id=ids[1]))
+    found = [each for each in diagnosis.root_causes if each.rule == "data-loss"]
+    assert [told_by(each) for each in found] == ([{"offsets_unread": unread}] if unread else [])
+    for each in found:
+        assert each.summary == (
+            "transactions was deleted and created again: the query continued at offset 5,500 of the new partition 0 "
+            "and never reads those before it"
+        )
+        assert each.remedies[0].action.startswith("find out who created transactions again")
+
+
 OUT_OF_RANGE = (
     "KafkaIllegalStateException: Some data may have been lost; set failOnDataLoss to false. Reason: Could not read "
     "records in offset [6000, 6100) for topic partition transactions-0"

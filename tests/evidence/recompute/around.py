@@ -43,6 +43,17 @@ def _lost(tape: Tape) -> float:
     return _leaping(tape).offsets_read - _leaping(tape).rows
 
 
+def _unread(tape: Tape) -> float:
+    """What the topic had of the finding's partition before the query went on in it, once its id was another."""
+    topic, number = _place(tape)
+    named = [look for look in tape.asked if topic in look.get("topic_ids", {})]
+    former, first = next(
+        pair for pair in reversed([*pairwise(named)]) if pair[0]["topic_ids"][topic] != pair[1]["topic_ids"][topic]
+    )
+    start = next(batch for batch in tape.all if batch.start > former["at"]).offsets("startOffset")[topic, number]
+    return float(start - first["earliest"][topic][number])
+
+
 def _skipped(tape: Tape) -> float:
     """Batches without rows that moved a source, up to the newest that was in the log of the output before the run."""
     begun = max(at for at, run in tape.starts if run == tape.run_id)
@@ -247,6 +258,7 @@ def _memory_growth(tape: Tape) -> float:
 FORMULAS: Mapping[str, Formula] = {
     # what a source still has
     "offsets_lost": _lost,
+    "offsets_unread": _unread,
     "skipped_batches": _skipped,
     "batch_rows": lambda tape: float(_leaping(tape).rows),
     "batch_offsets": lambda tape: (_leaping(tape) if "batch_rows" in tape.told else tape.newest).offsets_read,
