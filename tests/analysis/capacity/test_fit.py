@@ -97,6 +97,7 @@ NO_GROWTH = "batch time does not grow significantly with the rows"
     ("the time comes from elsewhere", LARGER, [0.5, 0.7] * 10, NO_GROWTH),
     ("larger ones are quicker", LARGER, [1.0 - n / 4000 for n in LARGER], NO_GROWTH),
     ("always the same time", LARGER, [0.5] * 20, NO_GROWTH),
+    ("they grow by chance", LARGER, list(np.random.default_rng(4).normal(1.0, 0.2, 20)), NO_GROWTH),
 )
 def test_batches_that_are_no_line_are_told_as_such(rows, seconds, reason):
     assert fit(rows, seconds) == reason
