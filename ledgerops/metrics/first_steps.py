@@ -252,7 +252,7 @@ FIRST_STEPS: Mapping[str, Mapping[str, FirstStep]] = {
             "they are more than the partitions of the topic", {"number": "as many as cores"}),
         "again": FirstStep(
             "look for what each batch reads again: a DataFrame that grows by `union`, or a table of many small files",
-            "they read more rows than the batch has"),
+            "they read what is not the batch's"),
         "repartition": FirstStep("lower repartition({tasks}) in the code of the query to {number}, and start it again",
             "spark.sql.shuffle.partitions is another number", {"tasks": "N", "number": "two or three for each core"}),
     },

@@ -11,10 +11,10 @@ Diagnosis: 1. `sum(rate(ledgerops_executor_tasks_total{app="APP"}[5m]))` divided
     2. `ledgerops_state_partitions{app="APP",query="QUERY"}` is the number of partitions of the state. If it explains
     the tasks, the checkpoint fixes them; if not, `spark.sql.shuffle.partitions` does, unless it is another number: then
     the query calls `repartition` with its own.
-    3. In the Spark UI, page "Stages", check which stage has the tasks. If it reads the source, its partitions are the
-    cause, or, of Kafka with more tasks than the topic has partitions, `minPartitions`. If it reads more rows than the
-    batch has, look in the code for a DataFrame that each batch makes longer (`union`), and for a table of many small
-    files.
+    3. In the Spark UI, page "Stages", check which stage has the tasks. If it reads the source, its partitions are
+    the cause, or, of Kafka with more tasks than the topic has partitions, `minPartitions`. If it reads more rows
+    than the batch has, or none of them, look in the code for a DataFrame that each batch makes longer (`union`),
+    and for a table of many small files.
 Mitigation: if the stage has exactly 50 tasks and the query reads or writes a Delta table, it reads the table's log:
     lower `spark.databricks.delta.snapshotPartitions`. With exactly 10,000 it lists the table's files, as for `VACUUM`:
     lower `spark.sql.sources.parallelPartitionDiscovery.parallelism`, and keep maintenance out of the batch. Where the
@@ -48,14 +48,16 @@ OF_DELTA = {
 COMPONENTS = {"again": "tasks beside the source", "": "shuffle"}  # others are of the source
 
 
-def _of_read(batch: Progress, tiny: list[StageSummary]) -> str:
+def _of_read(batch: Progress, tiny: list[StageSummary], others: list[StageSummary]) -> str:
     """Where most of them read, without a shuffle, what they do: the source, partitions of it that an option splits, or
-    what the batch reads beside it."""
+    what the batch reads beside it. Theirs are not the rows of its sources where `others` read all of these."""
     read = [stage for stage in tiny if not stage.reads_shuffle]
     tasks = sum(stage.tasks for stage in read)
     if tasks <= sum(stage.tasks for stage in tiny) / 2:
         return ""
-    if reads_again(batch, read):
+    rows, told = sum(source.rows for source in batch.sources), sum(stage.records for stage in read)
+    elsewhere = sum(stage.records for stage in others if not stage.reads_shuffle) >= rows
+    if reads_again(batch, read) or (elsewhere and not told and all(source.rows for source in batch.sources)):
         return "again"
     partitions = sum(len(source.end) * source.times_read for source in batch.sources if source.kind == "kafka")
     return "split" if 0 < partitions < tasks else "source"
@@ -82,13 +84,14 @@ def _in_code(view: QueryView, tasks: list[int]) -> int | None:
 
 
 def _tell(view: QueryView, found: Profile) -> Told | None:
-    tiny = [each.stage for each in found.splits[-1].stages if each.many > 0]  # of the newest batch
+    stages = found.splits[-1].stages  # of the newest batch
+    tiny, others = ([each.stage for each in stages if (each.many > 0) is many] for many in (True, False))
     if not tiny:
         return None
     tasks, records = sum(stage.tasks for stage in tiny), sum(stage.records for stage in tiny)
     cores = sum(found.splits[-1].cores.values()) or 1
     counts, few = [stage.tasks for stage in tiny], ENOUGH_TASKS_PER_CORE * cores
-    delta, read, own = _of_delta(view, counts), _of_read(found.splits[-1].batch, tiny), _in_code(view, counts)
+    delta, read, own = _of_delta(view, counts), _of_read(found.splits[-1].batch, tiny, others), _in_code(view, counts)
     each = records / tasks
     return Told(
         Component("stage", "files of the Delta table" if delta else COMPONENTS.get(read, "tasks of the source")),

@@ -51,6 +51,19 @@ def test_tasks_that_read_more_rows_than_the_batch_has_are_not_the_source_s(histo
 
 
 @cases(
+    "rows, records, reader, place",
+    ("another stage reads the source", 1000, 0.0, 500, "tasks beside the source"),
+    ("it reads a part of it", 1000, 0.0, 200, "tasks of the source"),
+    ("they read rows, too", 1000, 5.0, 500, "tasks of the source"),
+    ("a source without rows may have many partitions", 0, 0.0, 0, "tasks of the source"),
+)
+def test_tasks_that_read_no_row_are_not_the_source_s_where_others_read_all(history, rows, records, reader, place):
+    ran = [*tiny(shuffle=False, records=records), stage("read", records=[reader] * 2, seconds=[0.1] * 2, shuffle=False)]
+    [finding] = check(CAUSE, late(history, ran, rows=[rows] * 8))
+    assert finding.component.name == place
+
+
+@cases(
     "source, partitions, shuffle, split",
     ("an option splits them", KAFKA, 4, False, True),
     ("each partition is a task", KAFKA, 200, False, False),
