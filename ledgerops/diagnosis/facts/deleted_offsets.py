@@ -57,6 +57,7 @@ class Rewound(NamedTuple):
 
     @property
     def what(self) -> str:
+        """What happened to the partition, and what the query did, as a sentence."""
         topic, number = self.partition
         if self.unnoticed:
             return (
@@ -71,6 +72,7 @@ class Rewound(NamedTuple):
 
     @property
     def measured(self) -> Evidence:
+        """The offsets that were left out, or where the partition ends."""
         if self.unnoticed:
             return Evidence("offsets_unread", float(self.before - self.after), "offsets", "0", self.at)
         return Evidence("end_offset", float(self.after), "offsets", f">= {self.before}", self.at)
