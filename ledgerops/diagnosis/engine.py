@@ -11,6 +11,7 @@ from ledgerops.diagnosis.arbiter import arbitrate, outweighed
 from ledgerops.diagnosis.causes import CAUSES
 from ledgerops.diagnosis.facts import growth as falling
 from ledgerops.diagnosis.facts.failures import application_error
+from ledgerops.diagnosis.facts.waiting import elsewhere
 from ledgerops.diagnosis.harm import examined, harm
 from ledgerops.diagnosis.limits import MIN_BATCHES, MIN_CATCH_UP_SECONDS
 from ledgerops.diagnosis.muting import NOTHING, Muted, is_muted
@@ -79,8 +80,8 @@ class Diagnoser:
         cleared = self._cleared(view, active) if len(active) > 1 else frozenset()
         blamed = {finding.rule for finding in findings if finding.share != 0.0}
         reach = {slug: _explained(slug, self.rules, active, cleared) if slug in blamed else () for slug in active}
-        for small, large in outweighed(findings):
-            reach[small] = tuple(each for each in reach[small] if each != large)
+        for one, other in outweighed(findings) | elsewhere(view):
+            reach[one] = tuple(each for each in reach.get(one, ()) if each != other)
         folded = {slug for explained in reach.values() for slug in explained}
         findings = [replace(finding, explains=reach[finding.rule]) for finding in findings]
         roots = [self._root(finding, findings, view, left_out) for finding in findings if finding.rule not in folded]
@@ -157,8 +158,7 @@ class Diagnoser:
 
     def _cleared(self, view: QueryView, active: set[str]) -> Set[str]:
         """The rules between two active ones that are not active and rule themselves out."""
-        everything = {rule.slug for rule in self.rules}
-        between = {slug for each in active for slug in _explained(each, self.rules, everything, frozenset())} - active
+        between = {slug for each in active for slug in _explained(each, self.rules, {*self._by_slug})} - active
         return {rule.slug for rule in self.rules if rule.slug in between and self._ruled_out(rule, view) is not None}
 
     def _prevented(self, roots: Sequence[Finding]) -> list[Finding]:
@@ -221,7 +221,7 @@ def _rank(finding: Finding) -> tuple[int, bool, float, int, float, str]:
     return -severity, moves, -round(share, 2), -len(finding.explains), -finding.confidence, finding.rule
 
 
-def _explained(slug: str, rules: Sequence[Rule], active: set[str], cleared: Set[str]) -> tuple[str, ...]:
+def _explained(slug: str, rules: Sequence[Rule], active: set[str], cleared: Set[str] = frozenset()) -> tuple[str, ...]:
     """The active rules among those reached, in the order of the catalogue."""
     explained = reached(slug, rules, cleared)
     return tuple(rule.slug for rule in rules if rule.slug in explained and rule.slug in active)

@@ -108,6 +108,13 @@ def waiting(view: QueryView) -> Waiting | None:
     return now._replace(still=running.moved < looks[0].at, last_of=last_of)
 
 
+def elsewhere(view: QueryView) -> set[tuple[str, str]]:
+    """That a slow source of the batches before does not explain the one that hangs, where that waits for no source."""
+    found = waiting(view)
+    of_source = found is None or (found.whom not in ("executor", "slot", "nobody") and not found.sends)
+    return set() if of_source else {("slow-source", "query-stuck")}
+
+
 def _holders(view: QueryView) -> str:
     names = [other.query for other in view.others if other.running is not None and other.running.tasks_running]
     if len(names) > 1:

@@ -41,6 +41,19 @@ def test_asking_the_source_is_told_without_a_past_and_is_the_root(history):
     assert (root.component.kind, root.component.name) == ("source", TOPIC)
 
 
+@cases(
+    "tasks, running, explained",
+    ("nothing says what it waits for", None, None, True),
+    ("its tasks have no slot", 4, 0, False),
+)
+def test_a_batch_that_hangs_is_explained_unless_it_waits_for_something_else(history, tasks, running, explained):
+    view = asking(history, seconds=[5] * 20, running=300, message="Getting offsets")
+    now = replace(view.history.running, tasks=tasks, tasks_done=0, tasks_running=running, moved=view.now - 290)
+    view.history.running = now
+    roots = [each.rule for each in Diagnoser()(view.at(view.now)).root_causes]
+    assert roots == (["slow-source"] if explained else ["query-stuck", "slow-source"])
+
+
 def test_tasks_that_read_and_wait_are_the_source_s_where_that_grew(history):
     """Tasks that always waited may be those of a source that makes its rows slowly by intent."""
     [finding] = check(CAUSE, waiting(history))
