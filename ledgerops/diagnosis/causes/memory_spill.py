@@ -56,10 +56,10 @@ def _tell(view: QueryView, found: Profile) -> Told:
     worst = max((stage for own in stages for stage in own), key=lambda stage: stage.spill_bytes, default=None)
     component = Component("stage", (worst.name.partition(" at ")[0] if worst else "") or "stage that spills")
     more = Evidence("spilled_bytes", spilled, "bytes", "0", found.at)
-    cached = persisted.persisted(view)
     if worst is not None and _multiplies(worst):
         made = f", {size(worst.spill_bytes / worst.records)} for each row that is read"
         return Told(component, (MULTIPLIED, MEMORY), {"size": size(spilled), "why": made}, (more,))
+    cached = persisted.persisted(view)
     if cached is None:
         fixed = view.run.stateful or keeps_shuffle_partitions(view)
         remedies = (LOOK, MEMORY) if fixed else (LOOK, MEMORY, MORE_TASKS)

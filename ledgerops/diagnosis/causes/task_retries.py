@@ -21,7 +21,7 @@ from itertools import islice
 from ledgerops.common.format import counted
 from ledgerops.diagnosis.cause import Cause, Told
 from ledgerops.diagnosis.facts.exception_text import first_line, user_code
-from ledgerops.diagnosis.limits import LOOKBACK_BATCHES, MIN_BATCHES, SHOWN_BATCHES
+from ledgerops.diagnosis.limits import MIN_BATCHES, SHOWN_BATCHES
 from ledgerops.diagnosis.profile import Profile
 from ledgerops.diagnosis.rule import CLEAR, LATE
 from ledgerops.metrics.first_steps import GENERAL, first_step
@@ -55,9 +55,12 @@ def _tell(view: QueryView, found: Profile) -> Told:
 
 def _early(view: QueryView) -> Iterator[Finding]:
     """Tasks that fail in several of the newest batches whose tasks were read, while the others make up for it."""
-    newest = reversed(view.batches[-LOOKBACK_BATCHES:])
-    read = islice(((batch, tasks) for batch in newest if (tasks := view.history.tasks_of(batch))), SHOWN_BATCHES)
-    failing = [(batch, stage) for batch, tasks in read for stage in tasks.stages if stage.failed_tasks]
+    read = islice(reversed(view.history.tasks), SHOWN_BATCHES)
+    ids = {tasks.batch_id for tasks in read if any(stage.failed_tasks for stage in tasks.stages)}
+    if len(ids) < MIN_BATCHES:
+        return  # which is soon seen: it is asked at every batch
+    looked = [(batch, view.history.tasks_of(batch)) for batch in reversed(view.batches) if batch.batch_id in ids]
+    failing = [(batch, stage) for batch, tasks in looked if tasks for stage in tasks.stages if stage.failed_tasks]
     batches = sorted({batch.batch_id for batch, _ in failing})
     if len(batches) < MIN_BATCHES:
         return

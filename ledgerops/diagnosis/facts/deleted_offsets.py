@@ -158,9 +158,10 @@ def _another_topic(view: QueryView) -> Rewound | None:
     """The partition of a topic with another id than before of which a batch left out most: the first one that began
     after the last answer about the old topic. It may have read that one still, which makes what is left out more."""
     answers = [heads for heads in view.history.heads if heads.topic_ids]
-    for old, new in reversed([*pairwise(answers)]):
+    changed = [(old, new) for old, new in pairwise(answers) if old.topic_ids != new.topic_ids]
+    for old, new in reversed(changed):
         topics = {topic for topic, name in new.topic_ids.items() if old.topic_ids.get(topic, name) != name}
-        batch = next((each for each in view.history.batches if topics and each.started > old.at), None)
+        batch = next((each for each in view.history.batches if each.started > old.at), None)
         if batch is None:
             continue
         found = [
