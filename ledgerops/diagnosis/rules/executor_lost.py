@@ -37,6 +37,7 @@ from ledgerops.signals.query_view import QueryView
 MEMORY = re.compile(r"OutOfMemory|(?<!possible container )\bOOM(Killed)?\b|(?i:out of memory|memory limit)")
 CODE = r"(?i:code|status)\D{1,4}%s\b"  # "code 137", "code is 137", "status: 137"; not a port or an id
 SIGKILL = re.compile(CODE % 137)
+HEARTBEAT = re.compile(r"heartbeat timed out after (\d+) ms")
 HEAP = re.compile(rf"{CODE % 52}|OutOfMemoryError: (Java heap|GC overhead)")  # SparkExitCode.OOM is 52
 OUTSIDE_HEAP = "Python workers and RocksDB use memory outside the heap"
 REPLACE = "Spark repeats the lost tasks; a machine that does not come back must be replaced"
@@ -72,13 +73,19 @@ def check(view: QueryView) -> Iterator[Finding]:
         ),
         (step,),
         confidence=min(0.95, 0.6 + 0.1 * len(lost)),
-        began=lost[0].removed_at,
+        began=min(map(_silent_since, lost)),
         share=_slower_since(view, lost[0].removed_at),
     )
 
 
 def _where(executor: RemovedExecutor) -> str:
     return f"{executor.executor_id} on {executor.host}" if executor.host else executor.executor_id
+
+
+def _silent_since(executor: RemovedExecutor) -> float:
+    """When it was last heard of: the driver removes one that hangs after the milliseconds that it then tells."""
+    waited = HEARTBEAT.search(executor.reason or "")
+    return executor.removed_at - (int(waited[1]) / 1000 if waited else 0.0)
 
 
 def ruled_out(view: QueryView) -> str | None:
@@ -106,5 +113,5 @@ def _lost(view: QueryView) -> Sequence[RemovedExecutor]:
     ]
 
 
-EXPLAINS = (*LATE, "query-stuck", "small-batch-overhead", "task-retries")
+EXPLAINS = (*LATE, "query-stuck", "scheduler-skew", "small-batch-overhead", "task-retries")
 RULE = Rule("executor-lost", "warning", check, __doc__, EXPLAINS, ruled_out, linger=30.0, needs_harm=True)

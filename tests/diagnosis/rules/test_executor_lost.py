@@ -40,6 +40,18 @@ def test_an_executor_that_died_is_found(history, how, said, detail, step):
 
 
 @cases(
+    "reason, seconds",
+    ("that hung", "Executor heartbeat timed out after 131500 ms", 131.5),
+    ("that was killed", KILLED, 0.0),
+    ("whose heartbeat was not the reason", "worker lost after 131500 ms", 0.0),
+)
+def test_it_began_when_the_executor_was_last_heard_of(history, reason, seconds):
+    view = lost(history(seconds=[5] * 6), reason)
+    [finding] = RULE.check(view)
+    assert finding.began == view.now - 20.0 - seconds
+
+
+@cases(
     "reason, why",
     ("YARN", "Container killed by YARN for exceeding memory limits. 5.5 GB of 5.5 GB physical memory used", "memory"),
     ("YARN, by its limit and a code", "Exceeding physical memory limits. Exit code is 137", "memory"),
